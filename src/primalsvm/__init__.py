@@ -1,0 +1,61 @@
+"""Support vector machines solved in the primal, with a proof of accuracy.
+
+Names are imported when they are first used, so that `import primalsvm` itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from primalsvm.estimators.linear_svc import LinearSVC
+    from primalsvm.losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
+    from primalsvm.objective import Problem
+    from primalsvm.solution import Certificate, Solution, Status
+    from primalsvm.solvers.drive import solve
+    from primalsvm.solvers.dual_ascent import DualAscent
+    from primalsvm.solvers.pegasos import Pegasos
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Certificate": "solution",
+    "DualAscent": "solvers.dual_ascent",
+    "Hinge": "losses",
+    "LinearSVC": "estimators.linear_svc",
+    "Logistic": "losses",
+    "Pegasos": "solvers.pegasos",
+    "Problem": "objective",
+    "SmoothedHinge": "losses",
+    "Solution": "solution",
+    "SquaredHinge": "losses",
+    "Status": "solution",
+    "solve": "solvers.drive",
+}
+
+__all__ = [
+    "Certificate",
+    "DualAscent",
+    "Hinge",
+    "LinearSVC",
+    "Logistic",
+    "Pegasos",
+    "Problem",
+    "SmoothedHinge",
+    "Solution",
+    "SquaredHinge",
+    "Status",
+    "__version__",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'primalsvm' has no attribute {name!r}")
+    found = getattr(import_module(f"primalsvm.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,54 @@
+"""A progress bar in the terminal: epochs, gap, time left."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from primalsvm.solvers.drive import Progress
+
+
+@contextmanager
+def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None] | None]:
+    """A watcher for `drive` that draws a bar on standard error, or None when not verbose."""
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("epoch {task.fields[epoch]:.4g}  gap {task.fields[gap]}  {task.fields[clock]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=1.0, epoch=0.0, gap="?", clock="")
+        first_gap = math.inf
+
+        def watch(progress: Progress) -> None:
+            nonlocal first_gap
+            gap = progress.relative_gap
+            first_gap = min(first_gap, gap) if math.isinf(first_gap) else first_gap
+            done = max(share_done(gap, first_gap, progress.tol), progress.epoch / progress.max_iter)
+            left = progress.seconds * (1.0 - done) / done if done > 0 else math.inf
+            clock = f"{progress.seconds:.1f} s" + (f", {left:.1f} s left" if 0 < left < math.inf else "")
+            shown = f"{gap:.1e}" if gap < math.inf else "?"
+            bar.update(task, completed=min(done, 1.0), epoch=progress.epoch, gap=shown, clock=clock)
+
+        yield watch
+
+
+def share_done(gap: float, first_gap: float, tol: float) -> float:
+    """How far the gap has come from its first value to `tol`, on a logarithmic scale.
+
+    Examples
+    --------
+    >>> round(share_done(1e-2, 1e-1, 1e-3), 3)
+    0.5
+    """
+    if gap <= tol:
+        return 1.0
+    if math.isinf(gap) or first_gap <= tol or gap >= first_gap:
+        return 0.0
+    return math.log(first_gap / gap) / math.log(first_gap / tol)

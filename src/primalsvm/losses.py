@@ -1,0 +1,277 @@
+"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: plain NamedTuples of numbers.
+
+Each loss states, once, everything that solvers need of it:
+
+    value(p, y)                 ℓ
+    slope(p, y)                 a sub-gradient of ℓ in p (at the hinge's kink: 0)
+    conjugate(a, y)             ℓ*(a) = sup_p a p − ℓ(p);  +inf outside its domain
+    feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
+    dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
+    slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
+
+All margin losses are functions of z = y p with y = ±1, and α = y θ with θ ≥ 0. The methods use plain arithmetic only: the
+same text runs in Python (tests, tables) and, through the functions `value`, `slope`, … below, inside compiled kernels.
+"""
+
+import math
+from typing import Any, NamedTuple, Protocol
+
+from numba.extending import overload
+
+INFINITY = math.inf
+
+
+class Loss(Protocol):
+    """What a row-separable loss provides; see the module's docstring."""
+
+    @property
+    def slope_bound(self) -> float:
+        """sup |ℓ'|: finite for losses that the step 1/(λt) is safe for."""
+
+    @property
+    def curvature(self) -> float:
+        """sup ℓ'': finite for smooth losses."""
+
+    def value(self, p: float, y: float) -> float:
+        """ℓ(y, p)."""
+
+    def slope(self, p: float, y: float) -> float:
+        """A sub-gradient of ℓ in p."""
+
+    def conjugate(self, a: float, y: float) -> float:
+        """ℓ*(a)."""
+
+    def feasible(self, alpha: float, y: float) -> float:
+        """The feasible dual value nearest to α."""
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        """The best new value of one dual variable."""
+
+
+class Hinge(NamedTuple):
+    """ℓ = max(0, 1 − yp); dual θ ∈ [0, 1], −ℓ*(−α) = θ.
+
+    Examples
+    --------
+    >>> Hinge().value(0.25, 1.0), Hinge().slope(0.25, 1.0), Hinge().slope(1.0, 1.0)
+    (0.75, -1.0, 0.0)
+    """
+
+    @property
+    def slope_bound(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        return INFINITY
+
+    def value(self, p: float, y: float) -> float:
+        return max(0.0, 1.0 - y * p)
+
+    def slope(self, p: float, y: float) -> float:
+        return -y if y * p < 1.0 else 0.0 * y
+
+    def conjugate(self, a: float, y: float) -> float:
+        return a * y if -1.0 <= a * y <= 0.0 else INFINITY
+
+    def feasible(self, alpha: float, y: float) -> float:
+        return y * min(max(y * alpha, 0.0), 1.0)
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        ascent = 1.0 - y * p
+        if q <= 0.0:  # the row is zero: the dual is linear in θ
+            return y if ascent > 0.0 else 0.0 * y
+        return y * min(max(y * alpha + ascent / q, 0.0), 1.0)
+
+
+class SmoothedHinge(NamedTuple):
+    """The hinge with its kink rounded: quadratic on the last γ before the margin; −ℓ*(−α) = θ − γθ²/2, θ ∈ [0, 1].
+
+    Examples
+    --------
+    >>> SmoothedHinge(gamma=0.5).value(0.75, 1.0), SmoothedHinge(gamma=0.5).value(0.0, 1.0)
+    (0.0625, 0.75)
+    """
+
+    gamma: float = 1.0
+
+    @property
+    def slope_bound(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        return 1.0 / self.gamma
+
+    def value(self, p: float, y: float) -> float:
+        r = max(0.0, 1.0 - y * p)
+        return r * r / (2.0 * self.gamma) if r < self.gamma else r - self.gamma / 2.0
+
+    def slope(self, p: float, y: float) -> float:
+        return -y * min(max(0.0, 1.0 - y * p) / self.gamma, 1.0)
+
+    def conjugate(self, a: float, y: float) -> float:
+        u = a * y
+        return u + self.gamma * u * u / 2.0 if -1.0 <= u <= 0.0 else INFINITY
+
+    def feasible(self, alpha: float, y: float) -> float:
+        return y * min(max(y * alpha, 0.0), 1.0)
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        return y * min(max((1.0 - y * p + q * y * alpha) / (q + self.gamma), 0.0), 1.0)
+
+
+class SquaredHinge(NamedTuple):
+    """ℓ = max(0, 1 − yp)² (no ½, as scikit-learn); −ℓ*(−α) = θ − θ²/4, θ ≥ 0.
+
+    Examples
+    --------
+    >>> SquaredHinge().value(0.5, 1.0), SquaredHinge().slope(0.5, 1.0)
+    (0.25, -1.0)
+    """
+
+    @property
+    def slope_bound(self) -> float:
+        return INFINITY
+
+    @property
+    def curvature(self) -> float:
+        return 2.0
+
+    def value(self, p: float, y: float) -> float:
+        return max(0.0, 1.0 - y * p) ** 2
+
+    def slope(self, p: float, y: float) -> float:
+        return -2.0 * y * max(0.0, 1.0 - y * p)
+
+    def conjugate(self, a: float, y: float) -> float:
+        u = a * y
+        return u + u * u / 4.0 if u <= 0.0 else INFINITY
+
+    def feasible(self, alpha: float, y: float) -> float:
+        return y * max(y * alpha, 0.0)
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        return y * max((1.0 - y * p + q * y * alpha) / (q + 0.5), 0.0)
+
+
+class Logistic(NamedTuple):
+    """ℓ = log(1 + exp(−yp)); −ℓ*(−α) = −θ log θ − (1 − θ) log(1 − θ), θ ∈ [0, 1].
+
+    Examples
+    --------
+    >>> round(Logistic().value(0.0, 1.0), 6), Logistic().slope(0.0, 1.0)
+    (0.693147, -0.5)
+    """
+
+    @property
+    def slope_bound(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        return 0.25
+
+    def value(self, p: float, y: float) -> float:
+        z = y * p
+        return max(0.0, -z) + math.log1p(math.exp(-abs(z)))
+
+    def slope(self, p: float, y: float) -> float:
+        z = y * p
+        e = math.exp(-abs(z))
+        return -y * (e if z > 0.0 else 1.0) / (1.0 + e)
+
+    def conjugate(self, a: float, y: float) -> float:
+        theta = -a * y
+        if theta < 0.0 or theta > 1.0:
+            return INFINITY
+        entropy = 0.0
+        if theta > 0.0:
+            entropy -= theta * math.log(theta)
+        if theta < 1.0:
+            entropy -= (1.0 - theta) * math.log1p(-theta)
+        return -entropy
+
+    def feasible(self, alpha: float, y: float) -> float:
+        return y * min(max(y * alpha, 0.0), 1.0)
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        # With θ' = σ(u) the condition is h(u) = u + q σ(u) − r = 0, h increasing with slope ≥ 1, root in [r − q, r].
+        r = q * y * alpha - y * p
+        low = r - q
+        high = r
+        u = 0.5 * (low + high)
+        for _ in range(60):
+            theta = 1.0 / (1.0 + math.exp(-u)) if u > -700.0 else 0.0
+            h = u + q * theta - r
+            if h > 0.0:
+                high = u
+            else:
+                low = u
+            step = h / (1.0 + q * theta * (1.0 - theta))
+            if abs(step) <= 1e-15 * (1.0 + abs(u)):
+                break
+            u -= step
+            if u < low or u > high:
+                u = 0.5 * (low + high)
+        return y / (1.0 + math.exp(-u)) if u > -700.0 else 0.0 * y
+
+
+BY_NAME: dict[str, Loss] = {
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "smoothed_hinge": SmoothedHinge(),
+    "logistic": Logistic(),
+}
+
+
+def by_name(loss: "str | Loss") -> Loss:
+    """The loss object of a name, or the object itself.
+
+    Examples
+    --------
+    >>> by_name("hinge")
+    Hinge()
+    """
+    if not isinstance(loss, str):
+        return loss
+    if loss not in BY_NAME:
+        raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(BY_NAME)} or give a loss object")
+    return BY_NAME[loss]
+
+
+# The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.
+def value(self: Any, p: float, y: float) -> float:
+    """ℓ(y, p) of the given loss."""
+    return self.value(p, y)  # type: ignore[no-any-return]  # the loss is any class with these methods
+
+
+def slope(self: Any, p: float, y: float) -> float:
+    """A sub-gradient of the given loss in p."""
+    return self.slope(p, y)  # type: ignore[no-any-return]  # as above
+
+
+def conjugate(self: Any, a: float, y: float) -> float:
+    """ℓ*(a) of the given loss."""
+    return self.conjugate(a, y)  # type: ignore[no-any-return]  # as above
+
+
+def feasible(self: Any, alpha: float, y: float) -> float:
+    """The feasible dual value nearest to α."""
+    return self.feasible(alpha, y)  # type: ignore[no-any-return]  # as above
+
+
+def dual_step(self: Any, p: float, y: float, alpha: float, q: float) -> float:
+    """The best new value of one dual variable."""
+    return self.dual_step(p, y, alpha, q)  # type: ignore[no-any-return]  # as above
+
+
+def _method(name: str) -> Any:
+    def choose(self: Any, *arguments: Any) -> Any:
+        return getattr(self.instance_class, name)
+
+    return choose
+
+
+for _function in (value, slope, conjugate, feasible, dual_step):
+    overload(_function, strict=False)(_method(_function.__name__))

@@ -1,0 +1,276 @@
+"""The problem that every solver sees, and the two numbers that certify a solution.
+
+    P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b)
+    D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
+
+D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1; a
+free intercept adds the constraint Σ cᵢ αᵢ = 0.
+
+One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); everything else here works on vectors.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from primalsvm.compiled import kernel
+from primalsvm.losses import Loss, conjugate, feasible, slope, value
+from primalsvm.rows import Batch, Vector, inner, total_weight, weight_of
+from primalsvm.team import Team
+
+Intercept = Literal["none", "penalized", "free"]
+
+ALONE = Team(1)
+
+
+class Evaluation(NamedTuple):
+    """A point with its objective value and a lower bound of the optimum (−inf: none known)."""
+
+    w: Vector
+    b: float
+    primal: float
+    dual: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """min P(w, b): a loss, λ > 0, and what is done about the intercept.
+
+    Parameters
+    ----------
+    loss : a loss from `primalsvm.losses`
+    lam : λ, the strength of the regularisation
+    intercept : "none", "penalized" (the weight of a constant feature) or "free"
+
+    Examples
+    --------
+    >>> from primalsvm.losses import Hinge
+    >>> from primalsvm.rows import as_batch
+    >>> problem = Problem(Hinge(), lam=0.5)
+    >>> batch = as_batch(np.eye(2), [1, -1])
+    >>> problem.value(batch, np.array([1.0, -1.0]), 0.0)
+    0.5
+    """
+
+    loss: Loss
+    lam: float
+    intercept: Intercept = "none"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.lam) and self.lam > 0):
+            raise ValueError(f"lam must be a positive number, got {self.lam!r}")
+        if self.intercept not in ("none", "penalized", "free"):
+            raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
+
+    @property
+    def radius(self) -> float:
+        """Radius of a ball that holds w*: 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1 for every margin loss here."""
+        return 1.0 / math.sqrt(self.lam)
+
+    def regularizer(self, w: Vector, b: float) -> float:
+        """λ/2 ‖w‖², with b² if the intercept is penalised."""
+        return self.lam / 2 * (inner(w, w) + (b * b if self.intercept == "penalized" else 0.0))
+
+    def value(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> float:
+        """P(w, b)."""
+        return self.value_at(batch, team.scores(batch.rows, w), w, b)
+
+    def value_at(self, batch: Batch, scores: Vector, w: Vector, b: float) -> float:
+        """P(w, b), given the scores ⟨w, xᵢ⟩."""
+        return self.regularizer(w, b) + _loss_sum(self.loss, batch.y, batch.weight, scores, b) / total_weight(batch)
+
+    def subgradient(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[Vector, float]:
+        """A sub-gradient of P in (w, b): λw + (1/Σc) Σ cᵢ ℓ'(pᵢ) xᵢ, and its part in b (0.0 without intercept)."""
+        slopes = self.slopes_at(batch, team.scores(batch.rows, w), b)
+        total = total_weight(batch)
+        in_w = self.lam * w + team.combine(batch, slopes) / total
+        if self.intercept == "none":
+            return in_w, 0.0
+        in_b = self.balance(batch, slopes) / total
+        return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
+
+    def slopes_at(self, batch: Batch, scores: Vector, b: float) -> Vector:
+        """ℓ'(yᵢ, scoreᵢ + b)."""
+        out = np.empty_like(scores)
+        _slopes(self.loss, batch.y, scores, b, out)
+        return out
+
+    def best_intercept(self, batch: Batch, scores: Vector) -> float:
+        """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval."""
+        return float(_best_intercept(self.loss, batch.y, batch.weight, scores))
+
+    def balanced(self, batch: Batch, alpha: Vector) -> Vector:
+        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = 0."""
+        if self.intercept != "free":
+            return alpha
+        out = np.empty_like(alpha)
+        _balance(self.loss, batch.y, batch.weight, alpha, out)
+        return out
+
+    def combined(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> tuple[Vector, float]:
+        """w(α), and the intercept that α implies if it is penalised (else 0.0)."""
+        s = 1.0 / (self.lam * total_weight(batch))
+        w = team.combine(batch, alpha)
+        w *= s
+        b = s * self.balance(batch, alpha) if self.intercept == "penalized" else 0.0
+        return w, b
+
+    def balance(self, batch: Batch, alpha: Vector) -> float:
+        """Σ cᵢ αᵢ."""
+        return float(_weighted_sum(batch.weight, alpha))
+
+    def conjugate_sum(self, batch: Batch, alpha: Vector) -> float:
+        """Σ cᵢ (−ℓ*(−αᵢ))."""
+        return float(_dual_sum(self.loss, batch.y, batch.weight, alpha))
+
+    def dual_value(self, batch: Batch, alpha: Vector, w: Vector, b: float) -> float:
+        """D(α), given w(α) and its implied intercept."""
+        return self.conjugate_sum(batch, alpha) / total_weight(batch) - self.regularizer(w, b)
+
+    def lower_bound(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> float:
+        """D at the allowed dual point nearest to α: a lower bound of P* for any α."""
+        alpha = self.balanced(batch, alpha)
+        return self.dual_value(batch, alpha, *self.combined(batch, alpha, team))
+
+    def evaluate_dual(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> Evaluation:
+        """The primal point w(α) that a dual point implies, with both objective values."""
+        alpha = self.balanced(batch, alpha)
+        w, b = self.combined(batch, alpha, team)
+        dual = self.dual_value(batch, alpha, w, b)
+        scores = team.scores(batch.rows, w)
+        if self.intercept == "free":
+            b = self.best_intercept(batch, scores)
+        return Evaluation(w, b, self.value_at(batch, scores, w, b), dual)
+
+
+# ---- sums over rows, given scores or dual variables ------------------------------------------------------------------
+
+
+@kernel
+def _loss_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # compiled: types come from the arguments
+    """Σ cᵢ ℓ(yᵢ, scoreᵢ + b)."""
+    total = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        total += weight_of(weight, i) * value(loss, scores[i] + b, y[i])
+    return total
+
+
+@kernel
+def _dual_sum(loss, y, weight, alpha):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ (−ℓ*(−αᵢ))."""
+    total = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        c = weight_of(weight, i)
+        if c > 0.0:
+            total -= c * conjugate(loss, -np.float64(alpha[i]), y[i])
+    return total
+
+
+@kernel
+def _weighted_sum(weight, values):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ valueᵢ."""
+    total = 0.0
+    for i in range(np.uint64(values.shape[0])):
+        total += weight_of(weight, i) * values[i]
+    return total
+
+
+@kernel
+def _slopes(loss, y, scores, b, out):  # type: ignore[no-untyped-def]  # as above
+    for i in range(np.uint64(y.shape[0])):
+        out[i] = slope(loss, scores[i] + b, y[i])
+
+
+@kernel
+def _slope_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # as above
+    """The derivative of Σ cᵢ ℓ(yᵢ, scoreᵢ + b) in b: increasing."""
+    total = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        total += weight_of(weight, i) * slope(loss, scores[i] + b, y[i])
+    return total
+
+
+@kernel
+def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
+    """Bisect for both ends of {b : 0 is a sub-gradient} and return the middle."""
+    reach = 2.0
+    for i in range(y.shape[0]):
+        reach = max(reach, 2.0 + abs(scores[i]))
+    low, high = -reach, reach
+    for _ in range(50):  # enough for slopes that never quite vanish, as the logistic loss has
+        if _slope_sum(loss, y, weight, scores, low) < 0.0 and _slope_sum(loss, y, weight, scores, high) > 0.0:
+            break
+        low, high = 2.0 * low, 2.0 * high
+    top = high
+    while high - low > 1e-15 * reach:  # the last b with a negative slope
+        middle = 0.5 * (low + high)
+        if middle <= low or middle >= high:
+            break
+        if _slope_sum(loss, y, weight, scores, middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+    left = high
+    low, high = left, top
+    while high - low > 1e-15 * reach:  # the first b with a positive slope
+        middle = 0.5 * (low + high)
+        if middle <= low or middle >= high:
+            break
+        if _slope_sum(loss, y, weight, scores, middle) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (left + low)
+
+
+@kernel
+def _shifted_sum(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-untyped-def]  # as above
+    """out = α moved by −shift (inside the dual domain); returns Σ cᵢ outᵢ. Rows at a bound move only if `everywhere`."""
+    total = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        a = np.float64(alpha[i])
+        if everywhere or (a != 0.0 and feasible(loss, 1.5 * a, y[i]) != a):
+            a = feasible(loss, a - shift, y[i])
+        out[i] = a
+        total += weight_of(weight, i) * a
+    return total
+
+
+@kernel
+def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as above
+    """Project α onto Σ cᵢ αᵢ = 0 by a common shift, of the free rows alone if they can take it up.
+
+    A free row has margin 1, so moving it costs nothing to first order; moving rows off their bounds does.
+    """
+    reach = 1.0
+    for i in range(y.shape[0]):
+        reach = max(reach, 2.0 * abs(np.float64(alpha[i])))
+    everywhere = not (
+        _shifted_sum(loss, y, weight, alpha, -reach, False, out) >= 0.0
+        and _shifted_sum(loss, y, weight, alpha, reach, False, out) <= 0.0
+    )
+    if everywhere:
+        while _shifted_sum(loss, y, weight, alpha, -reach, True, out) < 0.0:
+            reach *= 2.0
+        while _shifted_sum(loss, y, weight, alpha, reach, True, out) > 0.0:
+            reach *= 2.0
+    low, high = -reach, reach
+    while True:
+        middle = 0.5 * (low + high)
+        if middle <= low or middle >= high or high - low < 1e-18:
+            break
+        if _shifted_sum(loss, y, weight, alpha, middle, everywhere, out) > 0.0:
+            low = middle
+        else:
+            high = middle
+    _shifted_sum(loss, y, weight, alpha, 0.5 * (low + high), everywhere, out)
+
+
+def check_labels(batch: Batch) -> None:
+    """Margin losses need labels −1 and +1, both present."""
+    if not np.isin(batch.y, (-1.0, 1.0)).all():
+        raise ValueError("y must hold the labels -1 and +1")
+    if np.all(batch.y == batch.y[0]):
+        raise ValueError("y holds one class only: at least two are needed")

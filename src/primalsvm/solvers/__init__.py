@@ -1,0 +1,1 @@
+"""One algorithm a file; `drive` is the one loop around them."""

@@ -1,0 +1,298 @@
+"""The one loop around every solver: the clock, evaluation, stopping, and what is kept.
+
+When to evaluate is decided by the solver from the work it has done, never from the clock, so that a run has the same bits
+every time. What is kept is the best point evaluated so far; the certificate pairs its P with the best lower bound seen.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from primalsvm.objective import Evaluation, Problem, check_labels
+from primalsvm.rows import Batch, as_batch, shape
+from primalsvm.solution import Certificate, Solution, Status, Trace
+from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.solvers.protocol import Run, Solver
+from primalsvm.team import Team, team_size
+
+SMALL = 100_000  # m·d below which a precise solver simply solves the problem
+PRECISE = 1e-10  # … to this relative gap
+
+
+class Progress(NamedTuple):
+    """What a watcher is told after every chunk."""
+
+    epoch: float
+    max_iter: int
+    relative_gap: float  # of the last evaluation; inf before the first
+    tol: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Stops:
+    """When to stop, and what to show for it.
+
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap to reach: gap ≤ tol · max(|P|, |D|).
+    max_iter : int
+        Epochs at most.
+    max_seconds : float or None
+        Seconds at most, looked at after every chunk of rows.
+    certify : bool
+        Compute the certificate. Without it `tol` is judged by the solver's own estimate, if it has one.
+    patience : int
+        With a validation set: stop after so many evaluations without a lower error.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+    max_seconds: float | None = None
+    certify: bool = True
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive, got {self.tol!r}")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1, got {self.max_iter!r}")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise ValueError(f"max_seconds must be positive or None, got {self.max_seconds!r}")
+        if self.patience < 1:
+            raise ValueError(f"patience must be at least 1, got {self.patience!r}")
+
+
+def solve(
+    problem: Problem,
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    solver: "str | Solver" = "auto",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    max_seconds: float | None = None,
+    certify: bool = True,
+    validation: tuple[Any, npt.ArrayLike] | None = None,
+    patience: int = 5,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    start: Solution | None = None,
+) -> Solution:
+    """Solve a problem on arrays.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or SciPy sparse matrix of shape (m, d)
+    y : labels −1 and +1
+    sample_weight : weights cᵢ ≥ 0, one per row
+    solver : "auto", "dual_ascent", "pegasos", or a solver object
+    tol, max_iter, max_seconds, certify, patience : see `Stops`
+    validation : (X, y) held out; the point with the lowest error there is kept
+    n_jobs : threads; None is one, −1 all cores
+    random_state : seed
+    start : a previous solution to go on from
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> from primalsvm import Hinge, Problem, solve
+    >>> X = np.array([[2.0], [1.0], [-1.0], [-3.0]])
+    >>> solution = solve(Problem(Hinge(), lam=0.1, intercept="free"), X, [1, 1, -1, -1])
+    >>> solution.w.round(6), round(solution.b, 6), solution.status.value
+    (array([1.]), 0.0, 'converged')
+    """
+    batch = as_batch(X, y, sample_weight)
+    check_labels(batch)
+    held_out = None if validation is None else as_batch(*validation)
+    if held_out is not None and shape(held_out.rows)[1] != shape(batch.rows)[1]:
+        raise ValueError("the validation rows have another number of features than X")
+    return drive(
+        problem,
+        batch,
+        choose(solver),
+        Stops(tol, max_iter, max_seconds, certify, patience),
+        validation=held_out,
+        n_jobs=n_jobs,
+        seed=random_state,
+        start=start,
+    )
+
+
+def choose(solver: "str | Solver") -> Solver:
+    """The solver object of a name, or the object itself."""
+    by_name: dict[str, Solver] = {"auto": DualAscent(), "dual_ascent": DualAscent(), "pegasos": Pegasos()}
+    if not isinstance(solver, str):
+        return solver
+    if solver not in by_name:
+        raise ValueError(f"solver={solver!r} is not known; choose one of {sorted(by_name)} or give a solver object")
+    return by_name[solver]
+
+
+def drive(
+    problem: Problem,
+    batch: Batch,
+    solver: Solver,
+    stops: Stops,
+    *,
+    validation: Batch | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    start: Solution | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Run a solver on a checked batch until one of the stops applies. See `solve`."""
+    m, d = shape(batch.rows)
+    small = m * d < SMALL and solver.precise and stops.certify
+    target = min(stops.tol, PRECISE) if small else stops.tol
+    run = Run(target, stops.certify, stops.max_iter, seed)
+    with Team(team_size(n_jobs)) as team, interrupts() as interrupted:
+        begin = time.perf_counter()
+        keeper = _Keeper(problem, validation, stops, team)
+        state = solver.start(problem, batch, run, team, None if start is None else start.state)
+        status: Status | None = None
+        epoch = 0
+        while status is None:
+            state = solver.advance(problem, batch, state, team)
+            seconds = time.perf_counter() - begin
+            if interrupted():
+                status = Status.INTERRUPTED
+            elif state.finished:
+                status = Status.FINISHED
+            elif state.epoch >= stops.max_iter and not solver.self_paced:
+                status = Status.MAX_ITER
+            elif stops.max_seconds is not None and seconds >= stops.max_seconds:
+                status = Status.MAX_SECONDS
+            new_epoch = validation is not None and int(state.epoch) > epoch
+            epoch = int(state.epoch)
+            if stops.certify and (status is not None or state.worth_evaluating or new_epoch):
+                keeper.add(solver.evaluate(problem, batch, state, team), state.epoch, state.steps, begin)
+                if keeper.relative_gap <= target and not (solver.self_paced and status is None):
+                    status = Status.CONVERGED
+            elif status is not None or new_epoch:
+                w, b = solver.iterate(problem, batch, state)
+                keeper.add(Evaluation(w, b, np.nan, -np.inf), state.epoch, state.steps, begin)
+            if status is None and keeper.stale >= stops.patience:
+                status = Status.EARLY_STOPPING
+            if watch is not None:
+                seconds = time.perf_counter() - begin
+                watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
+        if status.fell_short and keeper.relative_gap <= stops.tol:
+            status = Status.CONVERGED
+        return Solution(
+            w=keeper.best.w,
+            b=keeper.best.b,
+            certificate=keeper.certificate() if stops.certify else None,
+            status=status,
+            message=_sentence(status, state.epoch, keeper.relative_gap, stops),
+            trace=keeper.trace.array(),
+            n_epochs=state.epoch,
+            n_steps=state.steps,
+            seconds=time.perf_counter() - begin,
+            solver=solver,
+            state=state,
+        )
+
+
+class _Keeper:
+    """Keeps the best evaluation, the best lower bound and the trace."""
+
+    def __init__(self, problem: Problem, validation: Batch | None, stops: Stops, team: Team) -> None:
+        self.problem = problem
+        self.validation = validation
+        self.stops = stops
+        self.team = team
+        self.trace = Trace()
+        self.best: Evaluation
+        self.bound = -np.inf
+        self.merit = np.inf
+        self.stale = 0  # evaluations since the validation error last fell
+
+    def add(self, evaluation: Evaluation, epoch: float, steps: int, begin: float) -> None:
+        """Take an evaluation into account."""
+        self.bound = max(self.bound, evaluation.dual)
+        error = np.nan if self.validation is None else held_out_error(self.validation, evaluation, self.team)
+        merit = evaluation.primal if self.validation is None else error
+        if merit < self.merit or not hasattr(self, "best") or np.isnan(merit):
+            self.best, self.merit, self.stale = evaluation, merit, 0
+        elif self.validation is not None:
+            self.stale += 1
+        self.trace.append(epoch, steps, time.perf_counter() - begin, evaluation.primal, evaluation.dual, error)
+
+    def certificate(self) -> Certificate:
+        """P of the best point against the best lower bound."""
+        return Certificate.of(self.best.primal, self.bound)
+
+    @property
+    def relative_gap(self) -> float:
+        """That certificate's relative gap; inf before the first evaluation or without certificates."""
+        return self.certificate().relative_gap if np.isfinite(self.bound) else np.inf
+
+
+def held_out_error(batch: Batch, evaluation: Evaluation, team: Team) -> float:
+    """The weighted share of rows on the wrong side."""
+    wrong = (team.scores(batch.rows, evaluation.w) + evaluation.b) * batch.y <= 0
+    weights = np.broadcast_to(batch.weight.values, wrong.shape) if batch.weight.stride == 0 else batch.weight.values
+    return float(np.average(wrong, weights=weights))
+
+
+def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:
+    reached = f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
+    if status is Status.CONVERGED:
+        return f"converged after {epoch:g} epochs to {reached}"
+    if status is Status.FINISHED:
+        return f"finished after {epoch:.4g} epochs at {reached}"
+    if status is Status.EARLY_STOPPING:
+        return (
+            f"stopped early after {epoch:g} epochs: the validation error has not fallen for {stops.patience} evaluations "
+            f"(at {reached})"
+        )
+    short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
+    if status is Status.MAX_ITER:
+        advice = "raise max_iter, scale the features, or regularise more (a larger lam, a smaller C)"
+        return f"stopped after {epoch:g} epochs at {reached}{short}: {advice}"
+    if status is Status.MAX_SECONDS:
+        return f"stopped after {stops.max_seconds:g} seconds ({epoch:.3g} epochs) at {reached}{short}: raise max_seconds"
+    return f"interrupted after {epoch:.3g} epochs at {reached}{short}: the best point so far is kept"
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag that is looked at between chunks; the second one raises as usual.
+
+    A state must never be left half updated. Python delivers signals to the main thread only, so in any other thread the
+    flag stays down.
+    """
+    pressed = False
+
+    def handler(number: int, frame: Any) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    usable = threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not usable:
+        yield lambda: False
+        return
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,102 @@
+"""A team of threads for one fit: kernels release the GIL, each member takes a range of rows.
+
+The work is cut by `n_jobs` alone and the parts are put together in order, so the same `n_jobs` gives the same bits. The
+pool lives as long as one fit: nothing to break after a fork, nothing shared between fits in different threads.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from primalsvm.rows import Batch, Rows, Vector, combine_rows, scores_of, shape, squared_norms_of
+
+
+class Team:
+    """`size` threads; used as a context manager.
+
+    Examples
+    --------
+    >>> with Team(2) as team:
+    ...     team.run(lambda part: part * part, [(1,), (2,), (3,)])
+    [1, 4, 9]
+    """
+
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> "Team":
+        if self.size > 1:  # the calling thread is a member too
+            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="primalsvm")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def run(self, work: Callable[..., Any], parts: list[tuple[Any, ...]]) -> list[Any]:
+        """`work(*part)` for each part, results in the parts' order."""
+        if self._pool is None or len(parts) == 1:
+            return [work(*part) for part in parts]
+        others = [self._pool.submit(work, *part) for part in parts[1:]]
+        own = work(*parts[0])
+        return [own, *(other.result() for other in others)]
+
+    def ranges(self, n: int) -> Iterator[tuple[int, int]]:
+        """Cut 0 … n into `size` ranges."""
+        edges = np.linspace(0, n, self.size + 1).astype(int)
+        return zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+
+    # The passes over all rows that more than one solver needs.
+
+    def scores(self, rows: Rows, w: Vector) -> Vector:
+        """⟨xᵢ, w⟩ for every row, in double precision."""
+        m = shape(rows)[0]
+        out = np.empty(m)
+        self.run(lambda start, stop: scores_of(rows, w, start, stop, out), list(self.ranges(m)))
+        return out
+
+    def combine(self, batch: Batch, alpha: Vector, dtype: Any = np.float64) -> Vector:
+        """Σ cᵢ αᵢ xᵢ."""
+        m, d = shape(batch.rows)
+
+        def part(start: int, stop: int) -> Vector:
+            out = np.zeros(d, dtype)
+            combine_rows(batch, alpha, start, stop, out)
+            return out
+
+        parts = self.run(part, list(self.ranges(m)))
+        total: Vector = parts[0]
+        for other in parts[1:]:
+            total += other
+        return total
+
+    def squared_norms(self, rows: Rows, dtype: Any, first: int | None = None) -> Vector:
+        """‖xᵢ‖² for every row, or for the first so many."""
+        m = min(shape(rows)[0], first) if first is not None else shape(rows)[0]
+        out = np.empty(m, dtype)
+        self.run(lambda start, stop: squared_norms_of(rows, start, stop, out), list(self.ranges(m)))
+        return out
+
+
+def team_size(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: None is one, −1 all available cores, −2 all but one (as joblib).
+
+    Examples
+    --------
+    >>> team_size(None), team_size(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+    if n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return max(1, cores + 1 + n_jobs)
