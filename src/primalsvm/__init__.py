@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from primalsvm.solution import Certificate, Solution, Status
     from primalsvm.solvers.drive import solve
     from primalsvm.solvers.dual_ascent import DualAscent
+    from primalsvm.solvers.newton import Newton
     from primalsvm.solvers.pegasos import Pegasos
 
 __version__ = "0.1.0"
@@ -23,6 +24,7 @@ _HOME = {
     "Hinge": "losses",
     "LinearSVC": "estimators.linear_svc",
     "Logistic": "losses",
+    "Newton": "solvers.newton",
     "Pegasos": "solvers.pegasos",
     "Problem": "objective",
     "SmoothedHinge": "losses",
@@ -38,6 +40,7 @@ __all__ = [
     "Hinge",
     "LinearSVC",
     "Logistic",
+    "Newton",
     "Pegasos",
     "Problem",
     "SmoothedHinge",

@@ -5,6 +5,7 @@ Each loss states, once, everything that solvers need of it:
     value(p, y)                 ℓ
     slope(p, y)                 a sub-gradient of ℓ in p (at the hinge's kink: 0)
     conjugate(a, y)             ℓ*(a) = sup_p a p − ℓ(p);  +inf outside its domain
+    conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
     feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
     slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
@@ -41,6 +42,9 @@ class Loss(Protocol):
     def conjugate(self, a: float, y: float) -> float:
         """ℓ*(a)."""
 
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        """(ℓ*)''(a) inside the domain."""
+
     def feasible(self, alpha: float, y: float) -> float:
         """The feasible dual value nearest to α."""
 
@@ -73,6 +77,9 @@ class Hinge(NamedTuple):
 
     def conjugate(self, a: float, y: float) -> float:
         return a * y if -1.0 <= a * y <= 0.0 else INFINITY
+
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        return 0.0
 
     def feasible(self, alpha: float, y: float) -> float:
         return y * min(max(y * alpha, 0.0), 1.0)
@@ -114,6 +121,9 @@ class SmoothedHinge(NamedTuple):
         u = a * y
         return u + self.gamma * u * u / 2.0 if -1.0 <= u <= 0.0 else INFINITY
 
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        return self.gamma
+
     def feasible(self, alpha: float, y: float) -> float:
         return y * min(max(y * alpha, 0.0), 1.0)
 
@@ -147,6 +157,9 @@ class SquaredHinge(NamedTuple):
     def conjugate(self, a: float, y: float) -> float:
         u = a * y
         return u + u * u / 4.0 if u <= 0.0 else INFINITY
+
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        return 0.5
 
     def feasible(self, alpha: float, y: float) -> float:
         return y * max(y * alpha, 0.0)
@@ -191,6 +204,10 @@ class Logistic(NamedTuple):
         if theta < 1.0:
             entropy -= (1.0 - theta) * math.log1p(-theta)
         return -entropy
+
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        theta = -a * y
+        return 1.0 / max(theta * (1.0 - theta), 1e-300)
 
     def feasible(self, alpha: float, y: float) -> float:
         return y * min(max(y * alpha, 0.0), 1.0)
@@ -256,6 +273,11 @@ def conjugate(self: Any, a: float, y: float) -> float:
     return self.conjugate(a, y)  # type: ignore[no-any-return]  # as above
 
 
+def conjugate_curvature(self: Any, a: float, y: float) -> float:
+    """(ℓ*)''(a) of the given loss, inside its domain."""
+    return self.conjugate_curvature(a, y)  # type: ignore[no-any-return]  # as above
+
+
 def feasible(self: Any, alpha: float, y: float) -> float:
     """The feasible dual value nearest to α."""
     return self.feasible(alpha, y)  # type: ignore[no-any-return]  # as above
@@ -273,5 +295,5 @@ def _method(name: str) -> Any:
     return choose
 
 
-for _function in (value, slope, conjugate, feasible, dual_step):
+for _function in (value, slope, conjugate, conjugate_curvature, feasible, dual_step):
     overload(_function, strict=False)(_method(_function.__name__))

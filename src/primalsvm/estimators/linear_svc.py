@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primalsvm.estimators.progress import progress_bar
 from primalsvm.losses import Loss, by_name
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch, as_batch, as_rows, as_weights, total_weight
+from primalsvm.rows import Batch, as_batch, as_rows, as_weights, shape, total_weight
 from primalsvm.solution import Certificate, Solution, Status
 from primalsvm.solvers.drive import Stops, choose, drive
 from primalsvm.solvers.protocol import Solver
@@ -35,7 +35,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     lam : float or None, default=None
         λ itself; overrides `C`.
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
-    solver : {"auto", "dual_ascent", "pegasos"} or a solver object, default="auto"
+    solver : {"auto", "dual_ascent", "newton", "pegasos"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
     max_iter : int, default=1000
@@ -179,7 +179,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         start = getattr(self, "_solution", None) if self.warm_start else None
         with progress_bar(self.verbose, type(self).__name__) as watch:
             solution = drive(
-                problem, training, choose(self.solver), stops,
+                problem, training, choose(self.solver, *shape(training.rows)), stops,
                 validation=validation, n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
             )  # fmt: skip
         self.classes_ = classes

@@ -19,11 +19,13 @@ from primalsvm.objective import Evaluation, Problem, check_labels
 from primalsvm.rows import Batch, as_batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Run, Solver
 from primalsvm.team import Team, team_size
 
 SMALL = 100_000  # m·d below which a precise solver simply solves the problem
+FEW_FEATURES = 256  # up to which a Newton step costs about as much as a few sweeps of dual ascent
 PRECISE = 1e-10  # … to this relative gap
 
 
@@ -97,7 +99,7 @@ def solve(
     X : ndarray or SciPy sparse matrix of shape (m, d)
     y : labels −1 and +1
     sample_weight : weights cᵢ ≥ 0, one per row
-    solver : "auto", "dual_ascent", "pegasos", or a solver object
+    solver : "auto", "dual_ascent", "newton", "pegasos", or a solver object
     tol, max_iter, max_seconds, certify, patience : see `Stops`
     validation : (X, y) held out; the point with the lowest error there is kept
     n_jobs : threads; None is one, −1 all cores
@@ -124,7 +126,7 @@ def solve(
     return drive(
         problem,
         batch,
-        choose(solver),
+        choose(solver, *shape(batch.rows)),
         Stops(tol, max_iter, max_seconds, certify, patience),
         validation=held_out,
         n_jobs=n_jobs,
@@ -133,13 +135,23 @@ def solve(
     )
 
 
-def choose(solver: "str | Solver") -> Solver:
-    """The solver object of a name, or the object itself."""
-    by_name: dict[str, Solver] = {"auto": DualAscent(), "dual_ascent": DualAscent(), "pegasos": Pegasos()}
+def choose(solver: "str | Solver", m: int, d: int) -> Solver:
+    """The solver object of a name, or the object itself.
+
+    "auto" takes `Newton` where its d × d systems are cheap (few features, or little data) and `DualAscent` elsewhere.
+
+    Examples
+    --------
+    >>> choose("auto", 500_000, 54), choose("auto", 500_000, 50_000), choose("auto", 50, 1_000)
+    (Newton(), DualAscent(shrinking=True), Newton())
+    """
     if not isinstance(solver, str):
         return solver
+    if solver == "auto":
+        solver = "newton" if m * d < SMALL or (d <= FEW_FEATURES and m >= d) else "dual_ascent"
+    by_name: dict[str, Solver] = {"dual_ascent": DualAscent(), "newton": Newton(), "pegasos": Pegasos()}
     if solver not in by_name:
-        raise ValueError(f"solver={solver!r} is not known; choose one of {sorted(by_name)} or give a solver object")
+        raise ValueError(f"solver={solver!r} is not known; choose 'auto', {sorted(by_name)} or give a solver object")
     return by_name[solver]
 
 
@@ -191,7 +203,7 @@ def drive(
             if watch is not None:
                 seconds = time.perf_counter() - begin
                 watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
-        if status.fell_short and keeper.relative_gap <= stops.tol:
+        if not solver.self_paced and keeper.relative_gap <= stops.tol and status is not Status.EARLY_STOPPING:
             status = Status.CONVERGED
         return Solution(
             w=keeper.best.w,

@@ -1,0 +1,5 @@
+"""``python -m primalsvm``."""
+
+from primalsvm.cli import app
+
+app()

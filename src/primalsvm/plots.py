@@ -1,0 +1,76 @@
+"""Pictures. matplotlib is imported when one is drawn, not before."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PRIMAL, DUAL, GAP = "#0b6e99", "#d9730d", "#6b6b6b"
+
+
+def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
+    """How a solve came to its end: P and D closing in on P*, and the relative gap between them.
+
+    Parameters
+    ----------
+    history : structured array
+        `history_` of an estimator, or `trace` of a `Solution`.
+    ax : matplotlib Axes or None
+        Where to draw; None makes a new figure. The relative gap gets a logarithmic axis of its own on the right.
+
+    Returns
+    -------
+    Axes
+        The left axes; the picture is saved with ``ax.figure.savefig(...)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primalsvm import Hinge, Problem, solve
+    >>> X = np.array([[2.0], [1.0], [-1.0], [-3.0]])
+    >>> solution = solve(Problem(Hinge(), lam=0.1), X, [1, 1, -1, -1])
+    >>> convergence(solution.trace).get_xlabel()
+    'seconds'
+    """
+    history = history[np.isfinite(history["primal"]) & np.isfinite(history["dual"])]
+    if history.shape[0] == 0:
+        raise ValueError("the history holds no certified evaluation (was it a fit with certify=False?)")
+    if ax is None:
+        # Not pyplot: a figure of our own needs no display, is no global state and is freed like any object.
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(7.5, 4.2), layout="constrained").subplots()
+    seconds, primal, dual = history["seconds"], history["primal"], history["dual"]
+    # As in a certificate: the best P and the best D so far.
+    best, bound = np.minimum.accumulate(primal), np.maximum.accumulate(dual)
+    relative = (best - bound) / np.maximum(np.maximum(abs(best), abs(bound)), np.finfo(float).tiny)
+
+    ax.fill_between(seconds, bound, best, color=PRIMAL, alpha=0.10, linewidth=0)
+    marks = {"marker": "o", "markersize": 4, "linewidth": 1.6}
+    lines = ax.plot(seconds, best, color=PRIMAL, label="primal $P(w)$", **marks)
+    lines += ax.plot(seconds, bound, color=DUAL, label="dual $D(\\alpha)$", **marks)
+    ax.set_xlabel("seconds")
+    ax.set_ylabel("objective")
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.margins(x=0.03, y=0.08)
+
+    right = ax.twinx()
+    positive = relative > 0
+    style = {"marker": "s", "markersize": 3.5, "linewidth": 1.2, "linestyle": "--"}
+    lines += right.plot(seconds[positive], relative[positive], color=GAP, label="relative gap (right)", **style)
+    right.set_yscale("log")
+    right.set_ylabel("relative gap", color=GAP)
+    right.tick_params(axis="y", which="both", colors=GAP)
+    right.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    right.margins(y=0.08)
+    # The grid of the right axis lies below the curves of the left one, which are drawn on top.
+    ax.set_zorder(right.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    for axes in (ax, right):
+        axes.spines["top"].set_visible(False)
+    ax.set_title(f"{best[-1]:.6g} ≥ P* ≥ {bound[-1]:.6g}:  proven to {relative[-1]:.1e}", loc="left", fontsize=11, pad=10)
+    ax.legend(handles=lines, frameon=False, loc="best")
+    return ax

@@ -1,0 +1,278 @@
+"""Proximal method of multipliers with semismooth Newton steps: for few features, or few rows.
+
+    α⁺ = argmax D(α') − (q/2Σc) Σ cᵢ (α'ᵢ − αᵢ)²                               (Rockafellar 1976), q → q/3 each time
+
+Its dual is smooth in (w, b), without constraints, with a free intercept as exact as any:
+
+    Φ(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ φᵢ(⟨w, xᵢ⟩ + b),    φᵢ(p) = max over a of −ℓ*(−a) − p a − q/2 (a − αᵢ)²
+    ∇Φ      = λ w − (1/Σc) Σ cᵢ aᵢ xᵢ,                   aᵢ the maximiser: `Loss.dual_step(p, y, αᵢ, q)`
+    ∇²Φ     = λ I + (1/Σc) Σ_J cᵢ hᵢ xᵢ xᵢᵀ,              hᵢ = 1/(q + (ℓ*)''), J the rows with aᵢ inside its domain
+
+    repeat: (w, b) += t δ with ∇²Φ δ = −∇Φ, t by Armijo's rule;  once ∇Φ is small against the gap: α ← a, q ← q/3
+
+First-order methods crawl where features are many times fewer than rows or badly scaled; here a step costs a few passes
+over the rows and a system of the smaller of d and |J| equations. All in double precision: single diverges once q is small.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from primalsvm.compiled import kernel
+from primalsvm.losses import conjugate, conjugate_curvature, dual_step, feasible, value
+from primalsvm.objective import Evaluation, Problem
+from primalsvm.rows import Batch, Vector, add, inner, shape, total_weight, weight_of
+from primalsvm.solvers.protocol import Run
+from primalsvm.team import Team
+
+FIRST_Q = 2.0  # in units of the margin
+LAST_Q = 1e-9
+SHRINK_Q = 3.0
+CONDITION = 1e-10  # q stays above this share of the dual's own curvature ‖x‖²/(λm): below, systems are only rounding
+BLOCK = 4096  # rows that are made dense at a time
+INNER_ACCURACY = 0.05  # of the gap: how well Φ is minimised before q changes
+ARMIJO = 1e-4
+FUTILE = 10  # steps without change after which only rounding is left
+SHORTEST_STEP = 2.0**-30
+
+
+class Proximal(NamedTuple):
+    """Sums over rows at one point."""
+
+    phi: float  # Σ cᵢ φᵢ(pᵢ)
+    loss: float  # Σ cᵢ ℓ(pᵢ)
+    dual: float  # Σ cᵢ (−ℓ*(−aᵢ))
+    balance: float  # Σ cᵢ aᵢ
+
+
+@kernel
+def maximise(batch, loss, scores, direction, t, b, q, alpha, a, h):  # type: ignore[no-untyped-def]  # compiled
+    """aᵢ and hᵢ at the scores + t · direction + b."""
+    _, y, weight = batch
+    phi = 0.0
+    losses = 0.0
+    dual = 0.0
+    balance = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        c = weight_of(weight, i)
+        if c == 0.0:
+            a[i] = 0.0
+            h[i] = 0.0
+            continue
+        p = scores[i] + t * direction[i] + b
+        best = dual_step(loss, p, y[i], alpha[i], q)
+        kept = -conjugate(loss, -best, y[i])
+        phi += c * (kept - p * best - 0.5 * q * (best - alpha[i]) ** 2)
+        losses += c * value(loss, p, y[i])
+        dual += c * kept
+        balance += c * best
+        a[i] = best
+        inside = best != 0.0 and feasible(loss, 1.5 * best, y[i]) != best
+        h[i] = c / (q + conjugate_curvature(loss, -best, y[i])) if inside else 0.0
+    return Proximal(phi, losses, dual, balance)
+
+
+@kernel
+def densify(rows, chosen, scale, out):  # type: ignore[no-untyped-def]  # compiled
+    """out[k] = scale[k] · row chosen[k], as dense rows."""
+    for k in range(chosen.shape[0]):
+        line = out[k]
+        line[:] = 0.0
+        add(rows, np.uint64(chosen[k]), scale[k], line)
+
+
+@dataclass
+class NewtonState:
+    """All that the solver remembers between two steps."""
+
+    w: Vector
+    b: float
+    alpha: Vector
+    scores: Vector  # ⟨w, xᵢ⟩
+    a: Vector
+    h: Vector
+    sums: Proximal
+    pull: Vector  # (1/Σc) Σ cᵢ aᵢ xᵢ
+    q: float
+    last_q: float
+    target: float
+    estimate: float = np.inf
+    stuck: bool = False
+    futile: int = 0  # steps in a row that changed nothing with q at its last value
+    epoch: float = 0.0
+    steps: int = 0
+    finished: bool = False
+    worth_evaluating: bool = False
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Second-order solver for dense features with many more rows than features, and for small problems.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primalsvm import Hinge, Problem, solve
+    >>> X = 1000 + np.array([[2.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [-2.0, -1.0]])
+    >>> solution = solve(Problem(Hinge(), lam=0.1, intercept="free"), X, [1, 1, -1, -1], solver=Newton())
+    >>> solution.certificate.relative_gap < 1e-9
+    True
+    """
+
+    precise: ClassVar[bool] = True
+    self_paced: ClassVar[bool] = False
+
+    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> NewtonState:
+        """w = 0 and α = 0, or those of a previous state of the same shape."""
+        m, d = shape(batch.rows)
+        warm = isinstance(previous, NewtonState) and previous.alpha.shape == (m,) and previous.w.shape == (d,)
+        w = previous.w.copy() if warm else np.zeros(d)
+        alpha = previous.alpha.copy() if warm else np.zeros(m)
+        curvature = float(team.squared_norms(batch.rows, np.float64).mean()) / (problem.lam * m)
+        last_q = max(LAST_Q, CONDITION * curvature)
+        state = NewtonState(
+            w=w,
+            b=previous.b if warm else 0.0,
+            alpha=alpha,
+            scores=team.scores(batch.rows, w),
+            a=np.empty(m),
+            h=np.empty(m),
+            sums=Proximal(0.0, 0.0, 0.0, 0.0),
+            pull=np.zeros(d),
+            q=max(FIRST_Q, last_q),
+            last_q=last_q,
+            target=run.target,
+        )
+        self._refresh(problem, batch, state, team)
+        return state
+
+    def advance(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> NewtonState:
+        """One Newton step on Φ; then, if Φ is well enough minimised, the next α and q."""
+        slack = self._newton_step(problem, batch, state, team)
+        state.steps += 1
+        state.epoch += 1.0
+        gap = self._gap(problem, batch, state)
+        state.worth_evaluating = state.estimate <= state.target
+        state.futile = state.futile + 1 if state.stuck and state.q == state.last_q else 0
+        state.finished = state.futile >= FUTILE
+        if slack <= INNER_ACCURACY * gap or state.stuck:
+            state.alpha[:] = state.a
+            state.q = max(state.q / SHRINK_Q, state.last_q)
+            self._refresh(problem, batch, state, team)
+        return state
+
+    def _refresh(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> None:
+        """a, h, the sums and the pull at the present (w, b), α and q."""
+        state.sums = maximise(
+            batch, problem.loss, state.scores, state.scores, 0.0, state.b, state.q, state.alpha, state.a, state.h
+        )
+        state.pull = team.combine(batch, state.a) / total_weight(batch)
+
+    def _gradient(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
+        in_b = 0.0 if problem.intercept == "none" else -state.sums.balance / total_weight(batch)
+        if problem.intercept == "penalized":
+            in_b += problem.lam * state.b
+        return problem.lam * state.w - state.pull, in_b
+
+    def _newton_step(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> float:
+        """Move (w, b); returns how far Φ is from its minimum, about."""
+        total = total_weight(batch)
+        g, g_b = self._gradient(problem, batch, state)
+        step, step_b = self._direction(problem, batch, state, g, g_b)
+        along = team.scores(batch.rows, step) + step_b
+        decrease = inner(g, step) + g_b * step_b
+        before = problem.regularizer(state.w, state.b) + state.sums.phi / total
+        t = 1.0
+        while True:
+            sums = maximise(
+                batch, problem.loss, state.scores, along, t, state.b, state.q, state.alpha, state.a, state.h
+            )
+            after = problem.regularizer(state.w + t * step, state.b + t * step_b) + sums.phi / total
+            if after <= before + ARMIJO * t * decrease or t < SHORTEST_STEP:
+                break
+            t *= 0.5
+        state.stuck = t < SHORTEST_STEP or abs(before - after) <= 1e-15 * abs(before)
+        state.w = state.w + t * step
+        state.b += t * step_b
+        state.scores += t * (along - step_b)
+        state.sums = sums
+        state.pull = team.combine(batch, state.a) / total
+        g, g_b = self._gradient(problem, batch, state)
+        return inner(g, g) / (2.0 * problem.lam) + abs(g_b * step_b)
+
+    def _direction(
+        self, problem: Problem, batch: Batch, state: NewtonState, g: Vector, g_b: float
+    ) -> tuple[Vector, float]:
+        """δ = −(∇²Φ)⁻¹ ∇Φ, through the smaller of the two systems."""
+        _, d = shape(batch.rows)
+        inside = np.flatnonzero(state.h)
+        roots = np.sqrt(state.h[inside] / total_weight(batch))
+        if inside.shape[0] < d:
+            return self._direction_by_rows(problem, batch, inside, roots, state.q, g, g_b)
+        return self._direction_by_features(problem, batch, inside, roots, g, g_b)
+
+    def _direction_by_features(
+        self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float
+    ) -> tuple[Vector, float]:
+        """Solve the d + 1 equations (λI + AᵀA) δ = −∇Φ with A the rows of J times √(cᵢhᵢ/Σc), and their constant."""
+        d = g.shape[0]
+        constant = 0.0 if problem.intercept == "none" else 1.0
+        hessian = np.zeros((d + 1, d + 1))
+        block = np.empty((min(BLOCK, inside.shape[0]), d + 1))
+        for first in range(0, inside.shape[0], BLOCK):
+            part = block[: min(BLOCK, inside.shape[0] - first)]
+            scale = roots[first : first + BLOCK]
+            densify(batch.rows, inside[first : first + BLOCK], scale, part[:, :d])
+            part[:, d] = constant * scale
+            hessian += part.T @ part
+        hessian[np.arange(d), np.arange(d)] += problem.lam
+        hessian[d, d] += {"none": 1.0, "penalized": problem.lam, "free": 0.0}[problem.intercept]
+        hessian[d, d] += 1e-14 * hessian[d, d]
+        factor = scipy.linalg.cho_factor(hessian, overwrite_a=True, check_finite=False)
+        step = -scipy.linalg.cho_solve(factor, np.append(g, g_b), check_finite=False)
+        return step[:d], float(step[d])
+
+    def _direction_by_rows(
+        self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, q: float, g: Vector, g_b: float
+    ) -> tuple[Vector, float]:
+        """The same with |J| equations: z = A δ_w + s δ_b,  (I + AAᵀ/λ) z = s δ_b − A g/λ,  μ δ_b + sᵀz = −g_b."""
+        lam = problem.lam
+        if inside.shape[0] == 0:  # no curvature but λ's: a cautious step in b
+            in_b = {"none": 0.0, "penalized": -g_b / lam, "free": -g_b * q}[problem.intercept]
+            return -g / lam, in_b
+        A = np.empty((inside.shape[0], g.shape[0]))
+        densify(batch.rows, inside, roots, A)
+        factor = scipy.linalg.cho_factor(np.eye(A.shape[0]) + A @ A.T / lam, overwrite_a=True, check_finite=False)
+        z = scipy.linalg.cho_solve(factor, -(A @ g) / lam, check_finite=False)
+        step_b = 0.0
+        if problem.intercept != "none":
+            pulled = scipy.linalg.cho_solve(factor, roots, check_finite=False)
+            mu = lam if problem.intercept == "penalized" else 0.0
+            step_b = float((-g_b - roots @ z) / (mu + roots @ pulled))
+            z = z + step_b * pulled
+        return -(g + A.T @ z) / lam, step_b
+
+    def _gap(self, problem: Problem, batch: Batch, state: NewtonState) -> float:
+        """P(w, b) − D(a), up to the balance of a; and the same relative to P as the estimate."""
+        total = total_weight(batch)
+        primal = problem.regularizer(state.w, state.b) + state.sums.loss / total
+        implied = state.sums.balance / (problem.lam * total) if problem.intercept == "penalized" else 0.0
+        dual = state.sums.dual / total - problem.regularizer(state.pull / problem.lam, implied)
+        gap = abs(primal - dual)
+        if problem.intercept == "free":
+            gap += abs(state.b * state.sums.balance) / total
+        state.estimate = gap / max(abs(primal), abs(dual), np.finfo(float).tiny)
+        return gap
+
+    def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:
+        """P at (w, b) with the best b if it is free, D at a."""
+        scores = team.scores(batch.rows, state.w)
+        b = problem.best_intercept(batch, scores) if problem.intercept == "free" else state.b
+        primal = problem.value_at(batch, scores, state.w, b)
+        return Evaluation(state.w.copy(), b, primal, problem.lower_bound(batch, state.a, team))
+
+    def iterate(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
+        """(w, b)."""
+        return state.w.copy(), state.b
