@@ -11,7 +11,7 @@ import primalsvm
 
 T = TypeVar("T")
 
-PICTURED = 1e-5  # the relative gap down to which the picture follows the convergence
+LOOKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # epochs that the picture shows
 
 app = typer.Typer(
     help="Linear support vector machines with a proof of accuracy.",
@@ -39,7 +39,8 @@ def demo(
     from rich.console import Console
 
     from primalsvm.estimators.linear_svc import LinearSVC
-    from primalsvm.plots import convergence
+    from primalsvm.plots import convergence, save
+    from primalsvm.solvers.watched import Watched
     from primalsvm.sources.generated import text_like
     from primalsvm.team import team_size
 
@@ -61,8 +62,9 @@ def demo(
     model = LinearSVC(lam=lam, tol=tol, n_jobs=n_jobs, random_state=0)
     fitting, _ = timed("Training", lambda: model.fit(X, y))
     predicting, predicted = timed("Predicting", lambda: model.predict(X_test))
-    _, history = timed("Training again, looking more often, for the picture", lambda: _closely(X, y, lam, n_jobs))
-    convergence(history).figure.savefig(output, dpi=150)
+    again = LinearSVC(lam=lam, tol=min(tol, 1e-5), n_jobs=n_jobs, random_state=0, solver=Watched(model.solver_, LOOKS))
+    timed("Training again, looking more often, for the picture", lambda: again.fit(X, y))
+    save(convergence(again.history_), output)
 
     certificate = model.certificate_
     assert certificate is not None  # certify=True is the default
@@ -93,26 +95,6 @@ def demo(
         )
     )
     console.print(f"The convergence is drawn in {output}", highlight=False)
-
-
-def _closely(X: Any, y: Any, lam: float, n_jobs: int) -> Any:
-    """A history with more points than one fit has, for a solver evaluates seldom: the last points of ever longer fits.
-
-    With one seed a longer fit repeats a shorter one bit by bit, so together they are the path of the longest.
-    """
-    import numpy as np
-
-    from primalsvm import Hinge, Problem, Status, solve
-
-    points = []
-    for epochs in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32):
-        solution = solve(
-            Problem(Hinge(), lam, intercept="free"), X, y, tol=PICTURED, max_iter=epochs, n_jobs=n_jobs, random_state=0
-        )
-        points.append(solution.trace[-1:])
-        if solution.status is Status.CONVERGED:
-            break
-    return np.concatenate(points)
 
 
 def _table(sections: dict[str, dict[str, str]]) -> Any:

@@ -1,5 +1,6 @@
 """Pictures. matplotlib is imported when one is drawn, not before."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
     Returns
     -------
     Axes
-        The left axes; the picture is saved with ``ax.figure.savefig(...)``.
+        The left axes; see `save`.
 
     Examples
     --------
@@ -49,17 +50,18 @@ def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
     relative = (best - bound) / np.maximum(np.maximum(abs(best), abs(bound)), np.finfo(float).tiny)
 
     ax.fill_between(seconds, bound, best, color=PRIMAL, alpha=0.10, linewidth=0)
-    marks = {"marker": "o", "markersize": 4, "linewidth": 1.6}
+    marks: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.6}
     lines = ax.plot(seconds, best, color=PRIMAL, label="primal $P(w)$", **marks)
     lines += ax.plot(seconds, bound, color=DUAL, label="dual $D(\\alpha)$", **marks)
     ax.set_xlabel("seconds")
     ax.set_ylabel("objective")
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.margins(x=0.03, y=0.08)
+    ax.set_xlim(left=0.0)
 
     right = ax.twinx()
     positive = relative > 0
-    style = {"marker": "s", "markersize": 3.5, "linewidth": 1.2, "linestyle": "--"}
+    style: dict[str, Any] = {"marker": "s", "markersize": 3.5, "linewidth": 1.2, "linestyle": "--"}
     lines += right.plot(seconds[positive], relative[positive], color=GAP, label="relative gap (right)", **style)
     right.set_yscale("log")
     right.set_ylabel("relative gap", color=GAP)
@@ -71,6 +73,21 @@ def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
     ax.patch.set_visible(False)
     for axes in (ax, right):
         axes.spines["top"].set_visible(False)
-    ax.set_title(f"{best[-1]:.6g} ≥ P* ≥ {bound[-1]:.6g}:  proven to {relative[-1]:.1e}", loc="left", fontsize=11, pad=10)
+    proof = f"{bound[-1]:.6g} ≤ P* ≤ {best[-1]:.6g}:  proven to {relative[-1]:.1e}"
+    ax.set_title(proof, loc="left", fontsize=11, pad=10)
     ax.legend(handles=lines, frameon=False, loc="best")
     return ax
+
+
+def save(ax: "Axes", path: str | Path) -> None:
+    """Save the picture that `ax` is part of; the ending of the name chooses the format.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    path : str or Path
+    """
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("these axes are in no figure")
+    figure.savefig(path, dpi=150)

@@ -5,12 +5,15 @@ pool lives as long as one fit: nothing to break after a fork, nothing shared bet
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from primalsvm.rows import Batch, Rows, Vector, combine_rows, scores_of, shape, squared_norms_of
 
@@ -82,6 +85,33 @@ class Team:
         out = np.empty(m, dtype)
         self.run(lambda start, stop: squared_norms_of(rows, start, stop, out), list(self.ranges(m)))
         return out
+
+
+class _BlasThreads:
+    """How many threads BLAS may use: one number for the whole process, so fits that run at once must share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    @contextmanager
+    def limited(self, size: int) -> Iterator[None]:
+        """At most `size` threads while any fit is inside; then what it was before."""
+        with self._lock:
+            if self._users == 0:
+                self._limit = ThreadpoolController().limit(limits=size, user_api="blas")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limit.restore_original_limits()
+
+
+blas_threads = _BlasThreads()
 
 
 def team_size(n_jobs: int | None) -> int:

@@ -14,6 +14,7 @@ First-order methods crawl where features are many times fewer than rows or badly
 over the rows and a system of the smaller of d and |J| equations. All in double precision: single diverges once q is small.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,13 +26,15 @@ from primalsvm.losses import conjugate, conjugate_curvature, dual_step, feasible
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import Batch, Vector, add, inner, shape, total_weight, weight_of
 from primalsvm.solvers.protocol import Run
-from primalsvm.team import Team
+from primalsvm.team import Team, blas_threads
 
 FIRST_Q = 2.0  # in units of the margin
-LAST_Q = 1e-9
+LAST_Q = 1e-4
 SHRINK_Q = 3.0
+FAST_ENOUGH = 0.1  # q stays while each new α cuts the gap by this factor
 CONDITION = 1e-10  # q stays above this share of the dual's own curvature ‖x‖²/(λm): below, systems are only rounding
-BLOCK = 4096  # rows that are made dense at a time
+LARGE = 1e6  # multiplications from which BLAS would start threads of its own
+BLOCK = 1024  # rows that are made dense at a time
 INNER_ACCURACY = 0.05  # of the gap: how well Φ is minimised before q changes
 ARMIJO = 1e-4
 FUTILE = 10  # steps without change after which only rounding is left
@@ -99,6 +102,7 @@ class NewtonState:
     last_q: float
     target: float
     estimate: float = np.inf
+    outer_gap: float = 0.0  # when α last changed
     stuck: bool = False
     futile: int = 0  # steps in a row that changed nothing with q at its last value
     epoch: float = 0.0
@@ -159,7 +163,9 @@ class Newton:
         state.finished = state.futile >= FUTILE
         if slack <= INNER_ACCURACY * gap or state.stuck:
             state.alpha[:] = state.a
-            state.q = max(state.q / SHRINK_Q, state.last_q)
+            if gap > FAST_ENOUGH * state.outer_gap:
+                state.q = max(state.q / SHRINK_Q, state.last_q)
+            state.outer_gap = gap
             self._refresh(problem, batch, state, team)
         return state
 
@@ -180,7 +186,7 @@ class Newton:
         """Move (w, b); returns how far Φ is from its minimum, about."""
         total = total_weight(batch)
         g, g_b = self._gradient(problem, batch, state)
-        step, step_b = self._direction(problem, batch, state, g, g_b)
+        step, step_b = self._direction(problem, batch, state, g, g_b, team)
         along = team.scores(batch.rows, step) + step_b
         decrease = inner(g, step) + g_b * step_b
         before = problem.regularizer(state.w, state.b) + state.sums.phi / total
@@ -203,15 +209,17 @@ class Newton:
         return inner(g, g) / (2.0 * problem.lam) + abs(g_b * step_b)
 
     def _direction(
-        self, problem: Problem, batch: Batch, state: NewtonState, g: Vector, g_b: float
+        self, problem: Problem, batch: Batch, state: NewtonState, g: Vector, g_b: float, team: Team
     ) -> tuple[Vector, float]:
         """δ = −(∇²Φ)⁻¹ ∇Φ, through the smaller of the two systems."""
         _, d = shape(batch.rows)
         inside = np.flatnonzero(state.h)
         roots = np.sqrt(state.h[inside] / total_weight(batch))
-        if inside.shape[0] < d:
-            return self._direction_by_rows(problem, batch, inside, roots, state.q, g, g_b)
-        return self._direction_by_features(problem, batch, inside, roots, g, g_b)
+        size = min(d, inside.shape[0])
+        with blas_threads.limited(team.size) if size * size * max(d, inside.shape[0]) > LARGE else nullcontext():
+            if inside.shape[0] < d:
+                return self._direction_by_rows(problem, batch, inside, roots, state.q, g, g_b)
+            return self._direction_by_features(problem, batch, inside, roots, g, g_b)
 
     def _direction_by_features(
         self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float

@@ -1,11 +1,12 @@
 """Generated problems: as large as real ones, there in seconds, the same for the same seed.
 
-A document is a bag of words: words are drawn, with repetition, from a Zipf-Mandelbrot law until enough distinct ones are
-found; a word seen n times weighs (1 + ln n) · idf; the row is scaled to length 1. Each document leans to one side of a
-sparse hyperplane w° and turns away some of the other side's words, so that words of a kind come together, as in text. Its
-label is the sign of ⟨w°, x⟩ after noise: a share of the labels is wrong however well one learns.
+A document is a bag of words: words are drawn, with repetition, from a Zipf-Mandelbrot law until enough distinct ones
+are found; a word seen n times weighs (1 + ln n) · idf; the row is scaled to length 1. Each document leans to one side
+of a sparse hyperplane w° and turns away some of the other side's words, so that words of a kind come together, as in
+text. Its label is the sign of ⟨w°, x⟩ after noise: a share of the labels is wrong however well one learns.
 
-Every row has a random stream of its own, seeded by its number: the threads that generate do not change what they generate.
+Every row has a random stream of its own, seeded by its number: the threads that generate do not change what they
+generate.
 """
 
 from typing import NamedTuple
