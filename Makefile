@@ -1,0 +1,52 @@
+# Each target works from a fresh clone: it makes .venv and installs what it needs, once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help demo test test-slow lint bench format clean
+
+help:
+	@echo "make demo       train on a generated problem of the size of RCV1; draws demo.png"
+	@echo "make test       tests and doctests"
+	@echo "make test-slow  the tests marked slow"
+	@echo "make lint       ruff, mypy --strict, the import rules"
+	@echo "make bench      measure against other libraries; writes docs/benchmarks.md"
+	@echo "make format     let ruff rewrite the sources"
+	@echo "make clean      remove .venv, caches and demo.png"
+
+demo: .venv/.plot
+	$(BIN)/primalsvm demo
+
+# Two workers: the kernels that several test files share are compiled twice in the worst case, and it still pays.
+test: .venv/.test
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" src tests
+
+test-slow: .venv/.test
+	$(BIN)/pytest -m slow tests
+
+lint: .venv/.lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.bench
+	$(BIN)/python benchmarks/run.py
+
+format: .venv/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build dist demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "primalsvm needs Python 3.11 or newer: make PYTHON=/path/to/python3 …" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# .venv/.NAME says that the extra NAME of pyproject.toml is installed.
+.venv/.%: pyproject.toml | $(BIN)/python
+	$(PIP) --editable ".[$*]"
+	@touch $@
