@@ -93,14 +93,17 @@ class _BlasThreads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
+        self._controller: ThreadpoolController | None = None
         self._limit: Any = None
 
     @contextmanager
     def limited(self, size: int) -> Iterator[None]:
         """At most `size` threads while any fit is inside; then what it was before."""
         with self._lock:
+            if self._controller is None:  # looks through the loaded libraries: milliseconds, once
+                self._controller = ThreadpoolController()
             if self._users == 0:
-                self._limit = ThreadpoolController().limit(limits=size, user_api="blas")
+                self._limit = self._controller.limit(limits=size, user_api="blas")
             self._users += 1
         try:
             yield

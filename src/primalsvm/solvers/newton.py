@@ -14,7 +14,6 @@ First-order methods crawl where features are many times fewer than rows or badly
 over the rows and a system of the smaller of d and |J| equations. All in double precision: single diverges once q is small.
 """
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,7 +32,6 @@ LAST_Q = 1e-4
 SHRINK_Q = 3.0
 FAST_ENOUGH = 0.1  # q stays while each new α cuts the gap by this factor
 CONDITION = 1e-10  # q stays above this share of the dual's own curvature ‖x‖²/(λm): below, systems are only rounding
-LARGE = 1e6  # multiplications from which BLAS would start threads of its own
 BLOCK = 1024  # rows that are made dense at a time
 INNER_ACCURACY = 0.05  # of the gap: how well Φ is minimised before q changes
 ARMIJO = 1e-4
@@ -215,8 +213,7 @@ class Newton:
         _, d = shape(batch.rows)
         inside = np.flatnonzero(state.h)
         roots = np.sqrt(state.h[inside] / total_weight(batch))
-        size = min(d, inside.shape[0])
-        with blas_threads.limited(team.size) if size * size * max(d, inside.shape[0]) > LARGE else nullcontext():
+        with blas_threads.limited(team.size):
             if inside.shape[0] < d:
                 return self._direction_by_rows(problem, batch, inside, roots, state.q, g, g_b)
             return self._direction_by_features(problem, batch, inside, roots, g, g_b)

@@ -125,7 +125,7 @@ def text_like(
     --------
     >>> X, y, X_test, y_test = text_like(m=1000, d=500, per_row=20)
     >>> X.shape, X_test.shape, X.dtype.name, y[:4]
-    ((1000, 500), (100, 500), 'float32', array([-1.,  1.,  1., -1.]))
+    ((1000, 500), (100, 500), 'float32', array([-1.,  1., -1., -1.]))
     """
     n_test = m // 10 if n_test is None else n_test
     if min(m, d, per_row) < 1 or n_test < 0:
