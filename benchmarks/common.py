@@ -12,13 +12,14 @@ import scipy.sparse as sp
 Key = TypeVar("Key", bound=Hashable)
 
 LAMBDAS = (1e-4, 1e-5, 1e-6)
-QUICK_ROWS = 100_000  # rows of the arXiv matrix that `--quick` keeps
+QUICK_ROWS = 50_000  # rows of the arXiv matrix that `--quick` keeps
 
 
 class Options(NamedTuple):
     """How much to measure."""
 
     quick: bool
+    lambdas: tuple[float, ...]
     threads: tuple[int, ...]
     repeats: int
 

@@ -1,7 +1,7 @@
 """Pegasos with a given number of steps costs the same however many rows there are, and learns the same.
 
-One generated matrix; smaller problems are windows of its rows, another window and another seed for each repeat, so the
-spread of the held-out objective includes that of the sample.
+One generated matrix; smaller problems are windows of its rows, another window and another seed for each repeat, so
+the spread of the held-out objective includes that of the sample.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,12 @@ LAM = 1e-4
 SAMPLINGS = ("blocks", "iid")
 
 ABOUT = (
-    "Pegasos (k = 1, `certify=False`) with a given `n_iter`, by the solver's own clock, on generated, text-like rows of one "
-    "distribution; and λ/2 ‖w‖² + mean hinge on common held-out rows. Each repeat has another seed and, for the smaller "
-    "sizes, other rows. One thread, sizes in turn. `blocks` is the default order; `iid` draws every row from anywhere in "
-    "memory. With more steps than rows, rows are seen again and the held-out objective is that of a smaller sample: it is "
-    "shown, but the objectives are compared among the sizes that have a row for every step."
+    "Pegasos (k = 1, `certify=False`) with a given `n_iter`, by the solver's own clock, on generated, text-like "
+    "rows of one distribution; and λ/2 ‖w‖² + mean hinge on common held-out rows. Each repeat has another seed "
+    "and, for the smaller sizes, other rows. One thread, sizes in turn. `blocks` is the default order; `iid` "
+    "draws every row from anywhere in memory. With more steps than rows, rows are seen again and the held-out "
+    "objective is that of a smaller sample: it is shown, but the objectives are compared among the sizes that "
+    "have a row for every step."
 )
 
 

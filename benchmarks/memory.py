@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import LAMBDAS, QUICK_ROWS, Options, Promise, Table, input_bytes
+from common import QUICK_ROWS, Options, Promise, Table, input_bytes
 from datasets import arxiv
 from rich.console import Console
 
@@ -22,9 +22,10 @@ LIMIT = 0.15
 KINDS = ("resident", "tracemalloc")
 
 ABOUT = (
-    "What `LinearSVC.fit` (no intercept, default `tol`) allocates beyond the input, as a share of the input's bytes, once "
-    "kernels are compiled; each number from a process of its own. *Resident* is the peak of resident memory during the fit "
-    "over that just before it (`VmHWM`); *tracemalloc* is the peak that Python's and NumPy's allocators report."
+    "What `LinearSVC.fit` (no intercept, default `tol`) allocates beyond the input, as a share of the input's "
+    "bytes, once kernels are compiled; each number from a process of its own. *Resident* is the peak of resident "
+    "memory during the fit over that just before it (`VmHWM`); *tracemalloc* is the peak that Python's and "
+    "NumPy's allocators report."
 )
 
 
@@ -64,7 +65,7 @@ def growth_of_one_fit(kind: str, lam: float, threads: int, quick: bool) -> dict[
 def measure(options: Options, console: Console) -> dict[str, Any]:
     """One process per λ, number of threads and way of counting."""
     found = []
-    for lam in LAMBDAS[1:2] if options.quick else LAMBDAS:
+    for lam in options.lambdas:
         for threads in options.threads:
             for kind in KINDS:
                 command = [sys.executable, __file__, kind, str(lam), str(threads), str(int(options.quick))]

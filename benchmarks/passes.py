@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from common import LAMBDAS, QUICK_ROWS, Options, Promise, Table, interleaved, median, spread, timed
+from common import QUICK_ROWS, Options, Promise, Table, interleaved, median, spread, timed
 from datasets import arxiv
 from rich.console import Console
 from threadpoolctl import threadpool_limits
@@ -13,10 +13,10 @@ PRODUCT = "X @ w"
 SWEEPS = 5
 
 ABOUT = (
-    "One pass over all rows, by the solver's own clock, against SciPy's `X @ w` on the same float32 CSR matrix; one thread, "
-    "all in turn. A Pegasos pass is m steps with k = 1 over shuffled blocks, without certificate, either returning the "
-    "weighted average (the default) or the last iterate. The first sweep of dual ascent includes its start (the norms of "
-    "all rows); a later one is the mean of the next ones, without shrinking."
+    "One pass over all rows, by the solver's own clock, against SciPy's `X @ w` on the same float32 CSR matrix; "
+    "one thread, all in turn. A Pegasos pass is m steps with k = 1 over shuffled blocks, without certificate, "
+    "either returning the weighted average (the default) or the last iterate. The first sweep of dual ascent "
+    "includes its start (the norms of all rows); a later one is the mean of the next ones, without shrinking."
 )
 
 
@@ -47,7 +47,7 @@ def measure(options: Options, console: Console) -> dict[str, Any]:
         return (many.seconds - few.seconds) / SWEEPS
 
     works: dict[str, Any] = {PRODUCT: lambda: timed(lambda: X @ w)[0]}
-    for lam in LAMBDAS:
+    for lam in options.lambdas:
         works[f"Pegasos, weighted average, λ = {lam:g}"] = lambda lam=lam: pegasos(lam, "weighted")
         works[f"Pegasos, last iterate, λ = {lam:g}"] = lambda lam=lam: pegasos(lam, "last")
         works[f"dual ascent, first sweep, λ = {lam:g}"] = lambda lam=lam: first_sweep(lam)

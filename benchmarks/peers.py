@@ -3,8 +3,8 @@
     prepare(X, y)                              what a user does once per matrix; not timed
     fit(data, lam, setting, threads, seed)     timed; returns w of  min λ/2 ‖w‖² + mean hinge,  no intercept
 
-`settings` is the contestant's sweep over its own stopping rule, cheapest first. A contestant that cannot use more than one
-thread in a binary fit says `threaded = False` and runs on one.
+`settings` is the contestant's sweep over its own stopping rule, cheapest first. A contestant that cannot use more than
+one thread in a binary fit says `threaded = False` and runs on one.
 """
 
 import warnings

@@ -77,8 +77,8 @@ def _commit() -> str:
     return commit.stdout.strip() + ("+" if edited.stdout.strip() else "")
 
 
-def show(console: Console, module: ModuleType, results: dict[str, Any]) -> None:
-    """Print a section."""
+def show(console: Console, module: ModuleType, results: dict[str, Any], judged: bool) -> None:
+    """Print a section; whether its promises are held is only said of the full problems."""
     for table in module.tables(results):
         rich = RichTable(title=table.title, title_justify="left")
         for k, column in enumerate(table.columns):
@@ -86,7 +86,7 @@ def show(console: Console, module: ModuleType, results: dict[str, Any]) -> None:
         for row in table.rows:
             rich.add_row(*row)
         console.print(rich)
-    for promise in module.promises(results):
+    for promise in module.promises(results) if judged else ():
         mark = "[green]held[/green]" if promise.held else "[bold red]broken[/bold red]"
         console.print(f"{mark}  {promise.text}: {promise.measured}")
 

@@ -1,6 +1,7 @@
 """What a process pays before its first result: the import, the first fit with cached kernels, compiling them.
 
-Whole processes are timed. They share a kernel cache of their own, empty at first, so the first fit shows the compilation.
+Whole processes are timed. They share a kernel cache of their own, empty at first, so the first fit shows the
+compilation.
 """
 
 import os
@@ -36,9 +37,9 @@ SCRIPTS = {
 }
 
 ABOUT = (
-    "Seconds of whole processes, in turn. The first small fit is `LinearSVC().fit` on 200 × 5 numbers in a process that "
-    "finds its kernels in the cache; compiling them, once per machine, is shown apart: for that fit, and for a sparse float32 one "
-    "without intercept, the kind timed above."
+    "Seconds of whole processes, in turn. The first small fit is `LinearSVC().fit` on 200 × 5 numbers in a "
+    "process that finds its kernels in the cache; compiling them, once per machine, is shown apart: for that fit, "
+    "and for a sparse float32 one without intercept, the kind timed above."
 )
 
 
