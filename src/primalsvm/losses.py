@@ -10,8 +10,9 @@ Each loss states, once, everything that solvers need of it:
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
     slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
 
-All margin losses are functions of z = y p with y = ±1, and α = y θ with θ ≥ 0. The methods use plain arithmetic only: the
-same text runs in Python (tests, tables) and, through the functions `value`, `slope`, … below, inside compiled kernels.
+All margin losses are functions of z = y p with y = ±1, and α = y θ with θ ≥ 0. The methods use plain arithmetic only:
+the same text runs in Python (tests, tables) and, through the functions `value`, `slope`, … below, inside compiled
+kernels.
 """
 
 import math

@@ -3,8 +3,8 @@
     P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b)
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
-D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1; a
-free intercept adds the constraint Σ cᵢ αᵢ = 0.
+D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
+a free intercept adds the constraint Σ cᵢ αᵢ = 0.
 
 One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); everything else here works on vectors.
 """
@@ -71,7 +71,7 @@ class Problem:
 
     def regularizer(self, w: Vector, b: float) -> float:
         """λ/2 ‖w‖², with b² if the intercept is penalised."""
-        return self.lam / 2 * (inner(w, w) + (b * b if self.intercept == "penalized" else 0.0))
+        return self.lam / 2 * (float(inner(w, w)) + (b * b if self.intercept == "penalized" else 0.0))
 
     def value(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> float:
         """P(w, b)."""
@@ -79,7 +79,8 @@ class Problem:
 
     def value_at(self, batch: Batch, scores: Vector, w: Vector, b: float) -> float:
         """P(w, b), given the scores ⟨w, xᵢ⟩."""
-        return self.regularizer(w, b) + _loss_sum(self.loss, batch.y, batch.weight, scores, b) / total_weight(batch)
+        losses = float(_loss_sum(self.loss, batch.y, batch.weight, scores, b))
+        return self.regularizer(w, b) + losses / total_weight(batch)
 
     def subgradient(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[Vector, float]:
         """A sub-gradient of P in (w, b): λw + (1/Σc) Σ cᵢ ℓ'(pᵢ) xᵢ, and its part in b (0.0 without intercept)."""
@@ -227,12 +228,12 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
 
 @kernel
 def _shifted_sum(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-untyped-def]  # as above
-    """out = α moved by −shift (inside the dual domain); returns Σ cᵢ outᵢ. Rows at a bound move only if `everywhere`."""
+    """out = α moved by −shift (inside the domain); returns Σ cᵢ outᵢ. Rows at a bound move only if `everywhere`."""
     total = 0.0
     for i in range(np.uint64(y.shape[0])):
         a = np.float64(alpha[i])
         if everywhere or (a != 0.0 and feasible(loss, 1.5 * a, y[i]) != a):
-            a = feasible(loss, a - shift, y[i])
+            a = np.float64(feasible(loss, a - shift, y[i]))
         out[i] = a
         total += weight_of(weight, i) * a
     return total

@@ -1,7 +1,7 @@
 """How a kernel sees data: rows of a CSR or a dense matrix, read in place.
 
-`dot`, `add`, `fetch` and `squared_norm` are all that a kernel may do with a row; each is one overload per kind of rows, so
-a solver is written once. A `Batch` is rows with their labels and weights, which always travel together.
+`dot`, `add`, `fetch` and `squared_norm` are all that a kernel may do with a row; each is one overload per kind of
+rows, so a solver is written once. A `Batch` is rows with their labels and weights, which always travel together.
 
 The arrays are the caller's own: float32, float64 or uint8 values, 32- or 64-bit indices, read-only or not. Indices are
 viewed as unsigned, because a signed index costs a wrap-around test at every access (measured: twice the time).
@@ -212,7 +212,7 @@ def _inspect_csr(data, indices, indptr, n_features):  # type: ignore[no-untyped-
             total += data[j] * data.dtype.type(0)  # NaN as soon as one value is NaN or infinite
         if stop > start and largest >= n_features:
             return INDEX_OUT_OF_RANGE, i
-        if not total == 0:
+        if total != 0:  # NaN too
             return NOT_FINITE, i
         out_of_order = 0
         for j in range(start + np.uint64(1), stop):
@@ -229,7 +229,7 @@ def _inspect_dense(values):  # type: ignore[no-untyped-def]  # compiled
         total = values.dtype.type(0)
         for j in range(x.shape[0]):
             total += x[j] * values.dtype.type(0)
-        if not total == 0:
+        if total != 0:  # NaN too
             return NOT_FINITE, i
     return GOOD, 0
 
@@ -399,7 +399,7 @@ def squared_norms_of(rows, start, stop, out):  # type: ignore[no-untyped-def]  #
 
 @kernel
 def inner(x, y):  # type: ignore[no-untyped-def]  # compiled
-    """⟨x, y⟩ in double precision. (Not BLAS: its threads go on spinning and take the cores of a team.)"""
+    """⟨x, y⟩ in double precision."""  # not BLAS: its threads go on spinning and take the cores of a team
     total = 0.0
     for j in range(x.shape[0]):
         total += np.float64(x[j]) * np.float64(y[j])

@@ -37,7 +37,9 @@ class Team:
             self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="primalsvm")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

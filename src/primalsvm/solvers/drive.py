@@ -1,7 +1,8 @@
 """The one loop around every solver: the clock, evaluation, stopping, and what is kept.
 
-When to evaluate is decided by the solver from the work it has done, never from the clock, so that a run has the same bits
-every time. What is kept is the best point evaluated so far; the certificate pairs its P with the best lower bound seen.
+When to evaluate is decided by the solver from the work it has done, never from the clock, so that a run has the same
+bits every time. What is kept is the best point evaluated so far; the certificate pairs its P with the best lower bound
+seen.
 """
 
 import signal
@@ -263,22 +264,26 @@ def held_out_error(batch: Batch, evaluation: Evaluation, team: Team) -> float:
 
 
 def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:
-    reached = f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
+    reached = (
+        f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
+    )
     if status is Status.CONVERGED:
         return f"converged after {epoch:g} epochs to {reached}"
     if status is Status.FINISHED:
         return f"finished after {epoch:.4g} epochs at {reached}"
     if status is Status.EARLY_STOPPING:
         return (
-            f"stopped early after {epoch:g} epochs: the validation error has not fallen for {stops.patience} evaluations "
-            f"(at {reached})"
+            f"stopped early after {epoch:g} epochs: the validation error has not fallen for {stops.patience} "
+            f"evaluations (at {reached})"
         )
     short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
     if status is Status.MAX_ITER:
         advice = "raise max_iter, scale the features, or regularise more (a larger lam, a smaller C)"
         return f"stopped after {epoch:g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_SECONDS:
-        return f"stopped after {stops.max_seconds:g} seconds ({epoch:.3g} epochs) at {reached}{short}: raise max_seconds"
+        return (
+            f"stopped after {stops.max_seconds:g} seconds ({epoch:.3g} epochs) at {reached}{short}: raise max_seconds"
+        )
     return f"interrupted after {epoch:.3g} epochs at {reached}{short}: the best point so far is kept"
 
 

@@ -11,7 +11,8 @@ Its dual is smooth in (w, b), without constraints, with a free intercept as exac
     repeat: (w, b) += t δ with ∇²Φ δ = −∇Φ, t by Armijo's rule;  once ∇Φ is small against the gap: α ← a, q ← q/3
 
 First-order methods crawl where features are many times fewer than rows or badly scaled; here a step costs a few passes
-over the rows and a system of the smaller of d and |J| equations. All in double precision: single diverges once q is small.
+over the rows and a system of the smaller of d and |J| equations. All in double precision: single diverges once q is
+small.
 """
 
 from dataclasses import dataclass
@@ -204,7 +205,7 @@ class Newton:
         state.sums = sums
         state.pull = team.combine(batch, state.a) / total
         g, g_b = self._gradient(problem, batch, state)
-        return inner(g, g) / (2.0 * problem.lam) + abs(g_b * step_b)
+        return float(inner(g, g)) / (2.0 * problem.lam) + abs(g_b * step_b)
 
     def _direction(
         self, problem: Problem, batch: Batch, state: NewtonState, g: Vector, g_b: float, team: Team

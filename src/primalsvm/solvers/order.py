@@ -1,9 +1,9 @@
 """In which order to visit rows: random enough to converge, sequential enough for memory.
 
-A uniformly random order costs a cache miss per row; visiting shuffled blocks of neighbours does not, but on a file sorted
-by label it converges ten times worse. So: rows are cut into short runs of neighbours, the runs are shuffled, and a
-working block takes one row of each of `STREAMS` runs in turn. Each run is read sequentially, and neighbours in the
-visiting order come from far-apart places.
+A uniformly random order costs a cache miss per row; visiting shuffled blocks of neighbours does not, but on a file
+sorted by label it converges ten times worse. So: rows are cut into short runs of neighbours, the runs are shuffled,
+and a working block takes one row of each of `STREAMS` runs in turn. Each run is read sequentially, and neighbours in
+the visiting order come from far-apart places.
 """
 
 import numpy as np
