@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
         if not asked.quick:
             report.keep(name, results, made)
     if not asked.quick:
-        console.print(f"written: {report.write_page(modules)}")
+        console.print(f"written: docs/{report.write_page(modules).name}")
     return int(broken > 0 and not asked.quick)
 
 
