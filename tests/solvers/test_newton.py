@@ -1,0 +1,95 @@
+"""Newton: the optimum that other people's solvers find, on tame and on badly scaled problems."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from primalsvm import Hinge, Logistic, Problem, SquaredHinge, Status, solve
+from primalsvm.solvers.newton import Newton
+from tests import reference
+from tests.reference import noisy, sparse_noisy
+from tests.solvers.test_dual_ascent import LAM, M, X, Y, best_value, each_intercept, each_loss, each_weight
+
+
+def newton(*arguments, **options):
+    return solve(*arguments, solver=Newton(), **options)
+
+
+@each_loss
+@each_intercept
+@each_weight
+def test_reaches_the_optimum_of_other_solvers(loss, intercept, c):
+    problem = Problem(loss, LAM, intercept)
+    best = best_value(problem, c)
+    found = newton(problem, X, Y, sample_weight=c)
+    primal = reference.primal(problem, X, Y, found.w, found.b, c)
+    assert found.status is Status.CONVERGED and found.certificate.relative_gap <= 1e-10
+    assert found.certificate.primal == pytest.approx(primal, rel=1e-13)
+    assert found.certificate.dual <= best * (1 + 1e-12)
+    assert best * (1 - 1e-6) <= primal <= best * (1 + 1e-9)
+
+
+@each_intercept
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic()])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
+def test_more_features_than_rows(loss, intercept, convert):
+    S, y = sparse_noisy(30, 80)
+    problem = Problem(loss, LAM, intercept)
+    found = newton(problem, convert(S.toarray()), y)
+    assert found.status is Status.CONVERGED and found.certificate.relative_gap <= 1e-10
+    primal = reference.primal(problem, S.toarray(), y, found.w, found.b)
+    assert found.certificate.primal == pytest.approx(primal, rel=1e-12)
+
+
+@each_loss
+@each_intercept
+@pytest.mark.parametrize("lam", [1e-6, 1e-3, 1e3])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("separable", [False, True])
+def test_whatever_the_scale(loss, intercept, lam, scale, separable):
+    data = scale * (X + (3 * np.outer(Y, np.eye(X.shape[1])[0]) if separable else 0))
+    found = newton(Problem(loss, lam, intercept), data, Y)
+    assert found.status is Status.CONVERGED and found.certificate.relative_gap <= 1e-8, found.message
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_standardised_noisy_data_with_scikit_learns_default_strength(seed):
+    data, y = noisy(133, 5, seed=seed)
+    data = (data - data.mean(axis=0)) / data.std(axis=0)
+    found = newton(Problem(Hinge(), 1 / 133, "free"), data, y)
+    assert found.certificate.relative_gap <= 1e-10, found.message
+
+
+@each_intercept
+def test_rows_of_zeros_and_features_of_zeros(intercept):
+    empty = X.copy()
+    empty[::2] = 0.0
+    empty[:, 3] = 0.0
+    found = newton(Problem(Hinge(), LAM, intercept), empty, Y)
+    assert found.certificate.relative_gap <= 1e-10 and found.w[3] == 0.0
+
+
+@pytest.mark.parametrize("shares", [(M - 5, 5), (M - 1, 1)])
+@each_intercept
+def test_lopsided_classes(shares, intercept):
+    found = newton(Problem(Hinge(), LAM, intercept), X, np.repeat([-1.0, 1.0], shares))
+    assert found.certificate.relative_gap <= 1e-10, found.message
+
+
+@each_intercept
+def test_a_warm_start_takes_fewer_steps(intercept):
+    problem = Problem(Hinge(), LAM, intercept)
+    cold = newton(problem, X, Y)
+    again = newton(problem, X, Y, start=cold)
+    assert again.certificate.relative_gap <= 1e-10 and again.n_steps < cold.n_steps
+
+
+def test_single_precision_data_are_solved_in_double():
+    data, y = noisy(20_000, 10, seed=5)
+    data = data.astype(np.float32)
+    problem = Problem(Hinge(), 1e-4, "free")
+    found = newton(problem, data, y, tol=1e-8, n_jobs=2)
+    assert found.status is Status.CONVERGED and 0 <= found.certificate.relative_gap <= 1e-8
+    assert found.certificate.primal == pytest.approx(
+        reference.primal(problem, data.astype(float), y, found.w, found.b), rel=1e-12
+    )
