@@ -195,7 +195,7 @@ def _slope_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # a
 
 @kernel
 def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
-    """Bisect for both ends of {b : 0 is a sub-gradient} and return the middle."""
+    """Bisect for the ends of {b : 0 is a sub-gradient} and return the middle."""
     reach = 2.0
     for i in range(y.shape[0]):
         reach = max(reach, 2.0 + abs(scores[i]))
@@ -205,17 +205,21 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
             break
         low, high = 2.0 * low, 2.0 * high
     top = high
-    while high - low > 1e-15 * reach:  # the last b with a negative slope
+    at_high = 1.0
+    while high - low > 1e-15 * reach:  # the last b with a negative slope lies between them
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
-        if _slope_sum(loss, y, weight, scores, middle) < 0.0:
+        at_middle = _slope_sum(loss, y, weight, scores, middle)
+        if at_middle < 0.0:
             low = middle
         else:
-            high = middle
+            high, at_high = middle, at_middle
     left = high
-    low, high = left, top
-    while high - low > 1e-15 * reach:  # the first b with a positive slope
+    if at_high > 0.0:
+        return left
+    high = top
+    while high - low > 1e-15 * reach:  # the first b with a positive slope lies between them
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
@@ -227,15 +231,20 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
 
 
 @kernel
-def _shifted_sum(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-untyped-def]  # as above
-    """out = α moved by −shift (inside the domain); returns Σ cᵢ outᵢ. Rows at a bound move only if `everywhere`."""
+def _shift(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ aᵢ with a = α moved by −shift inside the dual domain; rows at a bound move only if `everywhere`.
+
+    `out` receives a unless it is empty.
+    """
     total = 0.0
+    writing = out.shape[0] > 0
     for i in range(np.uint64(y.shape[0])):
         a = np.float64(alpha[i])
         if everywhere or (a != 0.0 and feasible(loss, 1.5 * a, y[i]) != a):
-            a = np.float64(feasible(loss, a - shift, y[i]))
-        out[i] = a
+            a = feasible(loss, a - shift, y[i])
         total += weight_of(weight, i) * a
+        if writing:
+            out[i] = a
     return total
 
 
@@ -243,30 +252,39 @@ def _shifted_sum(loss, y, weight, alpha, shift, everywhere, out):  # type: ignor
 def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as above
     """Project α onto Σ cᵢ αᵢ = 0 by a common shift, of the free rows alone if they can take it up.
 
-    A free row has margin 1, so moving it costs nothing to first order; moving rows off their bounds does.
+    A free row has margin 1, so moving it costs nothing to first order; moving rows off their bounds does. The sum is
+    continuous, piecewise linear and decreasing in the shift: its root is found by regula falsi, safeguarded by halving.
     """
+    nothing = out[:0]
+    size = 0.0
     reach = 1.0
-    for i in range(y.shape[0]):
+    for i in range(np.uint64(y.shape[0])):
+        size += weight_of(weight, i)
         reach = max(reach, 2.0 * abs(np.float64(alpha[i])))
-    everywhere = not (
-        _shifted_sum(loss, y, weight, alpha, -reach, False, out) >= 0.0
-        and _shifted_sum(loss, y, weight, alpha, reach, False, out) <= 0.0
-    )
-    if everywhere:
-        while _shifted_sum(loss, y, weight, alpha, -reach, True, out) < 0.0:
+    everywhere = False
+    at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
+    at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+    if at_low < 0.0 or at_high > 0.0:
+        everywhere = True
+        at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
+        at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+        while at_low < 0.0 or at_high > 0.0:
             reach *= 2.0
-        while _shifted_sum(loss, y, weight, alpha, reach, True, out) > 0.0:
-            reach *= 2.0
+            at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
+            at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
     low, high = -reach, reach
-    while True:
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high or high - low < 1e-18:
+    root = 0.0
+    for k in range(200):
+        at_root = _shift(loss, y, weight, alpha, root, everywhere, nothing)
+        if abs(at_root) <= 1e-15 * size or high - low <= 1e-17 * reach:
             break
-        if _shifted_sum(loss, y, weight, alpha, middle, everywhere, out) > 0.0:
-            low = middle
+        if at_root > 0.0:
+            low, at_low = root, at_root
         else:
-            high = middle
-    _shifted_sum(loss, y, weight, alpha, 0.5 * (low + high), everywhere, out)
+            high, at_high = root, at_root
+        falsi = low + (high - low) * at_low / (at_low - at_high) if at_low > at_high else low
+        root = falsi if k % 3 < 2 and low < falsi < high else 0.5 * (low + high)
+    _shift(loss, y, weight, alpha, root, everywhere, out)
 
 
 def check_labels(batch: Batch) -> None:

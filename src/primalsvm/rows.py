@@ -77,12 +77,16 @@ def fetch(rows: Any, i: Any) -> None:
     """Start loading row i into the cache."""
 
 
+def locate(rows: Any, i: Any) -> None:
+    """Start loading what says where row i is, for a `fetch` that comes later."""
+
+
 def weight_of(weight: Any, i: Any) -> Any:
     """cᵢ."""
 
 
 @intrinsic
-def _prefetch(context: Any, array: Any, index: Any) -> Any:
+def prefetch(context: Any, array: Any, index: Any) -> Any:
     def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = make_array(signature.args[0])(ctx, builder, args[0]).data
         pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
@@ -95,7 +99,7 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), codegen
 
 
-@overload(dot, inline="always")
+@overload(dot)
 def _dot(rows: Any, i: Any, w: Any) -> Any:
     if is_kind(rows, CSR):
 
@@ -117,7 +121,7 @@ def _dot(rows: Any, i: Any, w: Any) -> Any:
     return dense
 
 
-@overload(add, inline="always")
+@overload(add)
 def _add(rows: Any, i: Any, c: Any, w: Any) -> Any:
     if is_kind(rows, CSR):
 
@@ -137,7 +141,7 @@ def _add(rows: Any, i: Any, c: Any, w: Any) -> Any:
     return dense
 
 
-@overload(squared_norm, inline="always")
+@overload(squared_norm)
 def _squared_norm(rows: Any, i: Any) -> Any:
     if is_kind(rows, CSR):
 
@@ -159,27 +163,42 @@ def _squared_norm(rows: Any, i: Any) -> Any:
     return dense
 
 
-@overload(fetch, inline="always")
+@overload(fetch)
 def _fetch(rows: Any, i: Any) -> Any:
     if is_kind(rows, CSR):
 
         def csr(rows: Any, i: Any) -> Any:
             per_line = np.uint64(LINE // 4)
             for j in range(rows.indptr[i], rows.indptr[i + np.uint64(1)], per_line):
-                _prefetch(rows.data, j)
-                _prefetch(rows.indices, j)
+                prefetch(rows.data, j)
+                prefetch(rows.indices, j)
 
         return csr
 
     def dense(rows: Any, i: Any) -> Any:
         d = np.uint64(rows.values.shape[1])
         for j in range(i * d, (i + np.uint64(1)) * d, np.uint64(LINE // rows.values.itemsize)):
-            _prefetch(rows.values, j)
+            prefetch(rows.values, j)
 
     return dense
 
 
-@overload(weight_of, inline="always")
+@overload(locate)
+def _locate(rows: Any, i: Any) -> Any:
+    if is_kind(rows, CSR):
+
+        def csr(rows: Any, i: Any) -> Any:
+            prefetch(rows.indptr, i)
+
+        return csr
+
+    def dense(rows: Any, i: Any) -> Any:
+        pass
+
+    return dense
+
+
+@overload(weight_of)
 def _weight_of(weight: Any, i: Any) -> Any:
     def strided(weight: Any, i: Any) -> Any:
         return weight.values[i * np.uint64(weight.stride)]

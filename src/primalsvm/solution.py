@@ -30,7 +30,7 @@ class Certificate(NamedTuple):
         """The certificate of a primal value and a lower bound."""
         gap = primal - dual
         scale = max(abs(primal), abs(dual))
-        return cls(primal, dual, gap, gap / scale if scale > 0 else 0.0, exact)
+        return cls(primal, dual, gap, gap / scale if scale != 0 else 0.0, exact)
 
     def __repr__(self) -> str:
         return (

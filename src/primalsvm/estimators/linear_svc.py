@@ -161,7 +161,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False)
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = label_codes(y)
         if len(classes) < 2:
             raise ValueError(f"y holds one class only ({classes[0]!r}): at least two classes are needed")
         if len(classes) > 2:
@@ -280,3 +280,20 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def label_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The sorted classes and each row's index into them: `np.unique`, without its sort for two numbers.
+
+    Examples
+    --------
+    >>> label_codes(np.array([3, 1, 3]))
+    (array([1, 3]), array([1, 0, 1]))
+    """
+    if y.dtype.kind in "iuf" and y.size > 0:
+        low, high = y.min(), y.max()
+        upper = y == high
+        if low < high and np.all(upper | (y == low)):
+            return np.array([low, high]), upper.astype(np.intp)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes

@@ -13,7 +13,8 @@ from primalsvm.rows import Vector
 
 RUN = 32  # rows in a run: about 10 KiB of text-like data, a few pages
 STREAMS = 16  # runs read side by side: as many as hardware prefetchers follow
-AHEAD = 4  # rows between a prefetch and its use
+AHEAD = 4  # rows between a prefetch of a row's entries and their use
+FAR_AHEAD = 24  # rows between a prefetch of what is kept per row, its place in memory included, and their use
 
 
 def run_length(m: int) -> int:

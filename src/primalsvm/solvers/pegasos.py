@@ -19,12 +19,13 @@ Intercept. Penalised: the weight of a constant feature, part of w. Free: b moves
 
 First steps. With λ small, 1/λ, 1/(2λ), … are so long that it takes most of a run to get back. With an offset,
 η_t = 1/(λ(t + t₀)), the first step is t₀-times shorter and w₁ is not erased. The default is the paper's t₀ = 0 when a
-number of steps is given, and t₀ = 100 mean‖x‖²/λ when the goal is an accuracy. For a smooth loss whose slope is not bounded
+number of steps is given, and t₀ = 70 mean‖x‖²/λ when the goal is an accuracy. For a smooth loss whose slope is not bounded
 (the squared hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and the run blows up.
 
 Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but a
-row near the margin is visited too seldom to tell its share precisely; where that may decide, some sweeps of dual ascent
-over α (a share of the epochs so far) sharpen the bound.
+row near the margin is visited too seldom to tell its share precisely. When the goal is an accuracy and it is within reach,
+some sweeps of dual ascent over α (a share of the epochs so far) sharpen the bound, and w(α) is returned if its P is lower.
+A run of `n_iter` steps returns what the paper returns.
 """
 
 import math
@@ -59,8 +60,8 @@ Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 CHUNK = 65_536  # rows between two looks at the clock
 TINY = 1e-9  # v is rescaled when a falls below
 SAMPLE = 1000  # rows that estimate R for the bounds of a free intercept
-GENTLE = 100.0  # λ t₀ / mean‖x‖² when the goal is an accuracy (a9a, covtype, λ = 1e-5: best between 60 and 150)
-SWEEPS_PER_EPOCH = 0.4  # of dual ascent, to sharpen the certificate,
+GENTLE = 70.0  # λ t₀ / mean‖x‖² when the goal is an accuracy (a9a, covtype, λ = 1e-5: best between 50 and 150)
+SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
 WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
 NEVER = 2**62
 _NOBODY_SLEEPS = np.zeros(0, np.uint8)
@@ -76,7 +77,7 @@ class Settings(NamedTuple):
     intercept_step: float  # D_X/D_G for a free intercept, else 0
     intercept_bound: float  # B
     mean_weight: float  # c̄
-    power: float  # iterate t enters the average with weight t^power
+    rising: bool  # iterate t enters the average with weight t, not 1
 
 
 class Iterate(NamedTuple):
@@ -108,7 +109,7 @@ class Tail(NamedTuple):
 def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
     """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, count for the certificate."""
     rows, y, weight = batch
-    lam, offset, radius, constant, intercept_step, intercept_bound, mean_weight, power = settings
+    lam, offset, radius, constant, intercept_step, intercept_bound, mean_weight, rising = settings
     t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
     k = g.shape[0]
     averaging = u.shape[0] > 0
@@ -124,7 +125,7 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
         eta = 1.0 / (lam * (t + offset))
         hat = max(min(t - tail.begin, tail.end + 1.0 - t), 0.0)
         if averaging:
-            omega = np.float64(t) ** power if power != 0.0 else 1.0
+            omega = np.float64(t) if rising else 1.0
             mass += omega
             gamma += omega * a
             b_sum += omega * b
@@ -141,14 +142,14 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
         shrink = 1.0 - eta * lam
         a *= shrink
         nu *= shrink * shrink
-        if a < TINY:  # v ← a v, a ← 1; at t = 1 (a = 0) this erases w₁
+        if a < TINY:  # u ← γ v + u, γ ← 0; v ← a v, a ← 1. At t = 1 without t₀, a = 0: this erases w₁
             for j in range(v.shape[0]):
-                if averaging and a == 0.0:
+                if averaging:
                     u[j] += gamma * v[j]
                 v[j] *= a
-            u_bias += gamma * bias if a == 0.0 else 0.0
+            u_bias += gamma * bias
+            gamma = 0.0
             bias *= a
-            gamma = gamma / a if a > 0.0 else 0.0
             a = 1.0
         slope_sum = 0.0
         for j in range(k):
@@ -168,8 +169,9 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
         if projecting and nu > radius * radius:
             a *= radius / np.sqrt(nu)
             nu = radius * radius
-        b -= intercept_step / np.sqrt(np.float64(t)) * slope_sum / k
-        b = min(max(b, -intercept_bound), intercept_bound)
+        if intercept_step > 0.0:
+            b -= intercept_step / np.sqrt(np.float64(t)) * slope_sum / k
+            b = min(max(b, -intercept_bound), intercept_bound)
     return Iterate(t, a, nu, bias, b, mass, gamma, u_bias, b_sum)
 
 
@@ -239,7 +241,7 @@ class Pegasos:
     w1 : array or None
         The start, in the ball; None is 0. (With t₀ = 0 the first step erases it, as 1 − η₁λ = 0.)
     offset : float or "auto"
-        t₀ in η_t = 1/(λ(t + t₀)). "auto" is 0 with `n_iter`, else 100 mean‖x‖²/λ; more where the loss needs it.
+        t₀ in η_t = 1/(λ(t + t₀)). "auto" is 0 with `n_iter`, else 70 mean‖x‖²/λ; more where the loss needs it.
 
     Examples
     --------
@@ -354,7 +356,7 @@ class Pegasos:
             intercept_step=1.0 / min(loss.slope_bound, max(1.0, loss.curvature)) if free else 0.0,
             intercept_bound=1.0 + math.sqrt(float(norms.max())) * problem.radius if free else 0.0,
             mean_weight=mean_weight,
-            power=1.0 if self.average == "weighted" else 0.0,
+            rising=self.average == "weighted",
         )
 
     # ---- steps -------------------------------------------------------------------------------------------------------
@@ -478,9 +480,18 @@ class Pegasos:
         primal = problem.value_at(batch, scores, w, b)
         now = problem.slopes_at(batch, scores, b)  # for the rows that the tail has not visited
         alpha = -np.divide(state.slopes, state.visits, out=now, where=state.visits > 0)
-        dual = problem.lower_bound(batch, alpha, team)
-        gap = (primal - dual) / max(abs(primal), abs(dual))
-        if state.target < gap and (gap < WITHIN_REACH * state.target or state.taken == state.last):
-            alpha = sharpen(problem, batch, alpha, b, int(state.epoch * SWEEPS_PER_EPOCH), team)
-            dual = max(dual, problem.lower_bound(batch, alpha, team))
-        return Evaluation(w, b, primal, dual)
+        own = Evaluation(w, b, primal, problem.lower_bound(batch, alpha, team))
+        return own if self.self_paced else self._sharpened(problem, batch, state, own, alpha, team)
+
+    def _sharpened(
+        self, problem: Problem, batch: Batch, state: PegasosState, own: Evaluation, alpha: Vector, team: Team
+    ) -> Evaluation:
+        """The best of P and D at the output and at a dual point better than α, where that may reach the target."""
+        gap = (own.primal - own.dual) / max(abs(own.primal), abs(own.dual))
+        sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
+        within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last
+        if gap <= state.target or not within_reach or sweeps == 0:
+            return own
+        implied = problem.evaluate_dual(batch, sharpen(problem, batch, alpha, own.b, sweeps, team), team)
+        better = own if own.primal <= implied.primal else implied
+        return better._replace(dual=max(own.dual, implied.dual))
