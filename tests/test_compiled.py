@@ -147,7 +147,7 @@ def test_eight_threads_fitting_at_once_give_what_one_gives():
     assert len({bits for fit in alone for bits in fit[1:]}) == 16  # different seeds did different work
 
 
-CHILDREN = '''
+CHILDREN = """
 import hashlib
 import multiprocessing
 import sys
@@ -190,7 +190,7 @@ if __name__ == "__main__":
             fits(0)  # the parent has fitted before, with threads
         with multiprocessing.get_context(kind).Pool(2) as pool:
             print(*pool.map(fits, seeds))
-'''
+"""
 
 
 def test_forked_and_spawned_children_and_fresh_threads_give_what_one_process_gives(tmp_path):

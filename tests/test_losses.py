@@ -7,8 +7,18 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.optimize import minimize_scalar
 
-from primalsvm.losses import Hinge, Logistic, SmoothedHinge, SquaredHinge, by_name
-from primalsvm.losses import conjugate, dual_step, feasible, slope, value
+from primalsvm.losses import (
+    Hinge,
+    Logistic,
+    SmoothedHinge,
+    SquaredHinge,
+    by_name,
+    conjugate,
+    dual_step,
+    feasible,
+    slope,
+    value,
+)
 from tests.reference import LOSSES, dual_values, loss_slopes, loss_values
 
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -79,7 +89,9 @@ def test_conjugate_is_the_supremum(loss, y, share):
     if isinstance(loss, Logistic) and share in (0.0, 1.0):  # reached at ±infinity only
         assert loss.conjugate(a, y) == 0.0
         return
-    best = minimize_scalar(lambda p: loss.value(p, y) - a * p, bounds=(-40, 40), method="bounded", options={"xatol": 1e-9})
+    best = minimize_scalar(
+        lambda p: loss.value(p, y) - a * p, bounds=(-40, 40), method="bounded", options={"xatol": 1e-9}
+    )
     sup = max(-best.fun, (a * GRID - loss_values(loss, GRID, y)).max())
     assert loss.conjugate(a, y) == pytest.approx(sup, abs=1e-9)
 
@@ -103,6 +115,7 @@ def step_gain(loss, p, y, alpha, q, new):
 @given(p=scores, y=labels, share=shares, q=st.one_of(st.just(0.0), st.floats(1e-3, 1e3)))
 @example(p=0.5, y=1.0, share=0.3, q=0.0)
 @example(p=2.0, y=-1.0, share=1.0, q=0.0)
+@example(p=3.0, y=-1.0, share=0.0, q=26.0)  # a plain Newton iteration for the logistic loss cycles here
 def test_dual_step_is_the_best(loss, p, y, share, q):
     largest = max(largest_theta(loss), 100.0 if isinstance(loss, SquaredHinge) else 0.0)
     alpha = y * share * largest_theta(loss)
@@ -111,7 +124,10 @@ def test_dual_step_is_the_best(loss, p, y, share, q):
     gain = step_gain(loss, p, y, alpha, q, new)
     others = y * np.linspace(0, largest, 2001)
     sought = minimize_scalar(
-        lambda theta: -step_gain(loss, p, y, alpha, q, y * theta), bounds=(0, largest), method="bounded", options={"xatol": 1e-10}
+        lambda theta: -step_gain(loss, p, y, alpha, q, y * theta),
+        bounds=(0, largest),
+        method="bounded",
+        options={"xatol": 1e-10},
     )
     best = max(step_gain(loss, p, y, alpha, q, others).max(), -sought.fun)
     assert gain >= best - 1e-12 * (1 + abs(best) + abs(p) + q)
@@ -161,7 +177,7 @@ def test_names():
     assert by_name("squared_hinge") == SquaredHinge() and isinstance(by_name("squared_hinge"), SquaredHinge)
     given_loss = SmoothedHinge(0.25)
     assert by_name(given_loss) is given_loss
-    with pytest.raises(ValueError, match="'huber' is not known.*hinge"):
+    with pytest.raises(ValueError, match=r"'huber' is not known.*hinge"):
         by_name("huber")
 
 

@@ -7,8 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from primalsvm.rows import CSR, Batch, Dense, as_batch, as_rows, as_weights, combine_rows, inner, scores_of, shape
-from primalsvm.rows import squared_norms_of, stored, total_weight, value_dtype
+from primalsvm.rows import (
+    CSR,
+    Batch,
+    Dense,
+    as_batch,
+    as_rows,
+    as_weights,
+    combine_rows,
+    inner,
+    scores_of,
+    shape,
+    squared_norms_of,
+    stored,
+    total_weight,
+    value_dtype,
+)
 
 M, D = 23, 7
 
@@ -158,7 +172,9 @@ def test_unsorted_and_repeated_indices_mean_their_sum():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.bool_])
 def test_repeated_indices_of_small_types_do_not_wrap(dtype):
-    S = sp.csr_matrix((np.array([200, 100, 1]).astype(dtype), np.array([1, 1, 0]), np.array([0, 2, 3, 3])), shape=(3, 4))
+    S = sp.csr_matrix(
+        (np.array([200, 100, 1]).astype(dtype), np.array([1, 1, 0]), np.array([0, 2, 3, 3])), shape=(3, 4)
+    )
     truth = np.zeros((3, 4))
     truth[0, 1], truth[1, 0] = (300 if dtype == np.uint8 else 2), 1
     assert (S @ np.eye(4) == truth).all()  # what such a matrix means to SciPy
@@ -216,17 +232,11 @@ def test_wrong_number_of_pointers():
         as_rows(broken(indptr=[0, 4, 12]))
 
 
-def test_narrow_indices_are_handled_or_refused():
+def test_indices_of_another_width_are_refused():
     S = sp.csr_matrix(np.ones((3, 4)))
     S.indices = S.indices.astype(np.int16)
-    try:
-        rows = as_rows(S)
-    except ValueError as error:
-        assert "CSR" in str(error)
-        return
-    out = np.empty(3)
-    scores_of(rows, np.arange(4.0), 0, 3, out)
-    assert out.tolist() == [6.0, 6.0, 6.0]
+    with pytest.raises(ValueError, match="not a valid CSR matrix"):
+        as_rows(S)
 
 
 @pytest.mark.parametrize("X", [np.ones(3), np.ones((2, 2, 2)), 5.0], ids=["vector", "cube", "scalar"])

@@ -50,7 +50,9 @@ def test_lam_overrides_c():
     assert_same(LinearSVC(lam=0.02).fit(X, Y, c), LinearSVC(C=1 / (0.02 * c.sum())).fit(X, Y, c))
 
 
-@pytest.mark.parametrize("options", [{}, {"penalize_intercept": True}, {"fit_intercept": False}, {"loss": SmoothedHinge(0.3)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"penalize_intercept": True}, {"fit_intercept": False}, {"loss": SmoothedHinge(0.3)}]
+)
 def test_the_certificate_is_of_the_returned_hyperplane(options):
     clf = LinearSVC(lam=0.01, **options).fit(X, Y)
     kind = "none" if not clf.fit_intercept else "penalized" if clf.penalize_intercept else "free"
@@ -63,7 +65,7 @@ def test_the_certificate_is_of_the_returned_hyperplane(options):
 
 def test_the_layer_below_gives_the_same():
     clf = LinearSVC(lam=0.01, random_state=0).fit(X, Y)
-    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # noqa: NPY002  # what scikit-learn makes of random_state=0
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # what scikit-learn makes of random_state=0
     below = solve(Problem(Hinge(), 0.01, "free"), X, Y, random_state=seed)
     assert clf.coef_[0].tobytes() == below.w.tobytes() and clf.intercept_[0] == below.b
 
@@ -110,7 +112,10 @@ def test_class_weight_is_a_sample_weight():
     c = np.where(Y > 0, M / (2 * (Y > 0).sum()), M / (2 * (Y < 0).sum()))
     assert_same(LinearSVC(class_weight="balanced").fit(X, Y), LinearSVC().fit(X, Y, c))
     given = weights(M)
-    assert_same(LinearSVC(class_weight={-1: 0.5, 1: 3.0}).fit(X, Y, given), LinearSVC().fit(X, Y, given * np.where(Y > 0, 3, 0.5)))
+    assert_same(
+        LinearSVC(class_weight={-1: 0.5, 1: 3.0}).fit(X, Y, given),
+        LinearSVC().fit(X, Y, given * np.where(Y > 0, 3, 0.5)),
+    )
 
 
 def test_class_weight_by_name():
@@ -156,7 +161,9 @@ def test_dtypes(dtype):
     data = (10 * X).astype(dtype) if dtype != np.uint8 else (10 * np.abs(X)).astype(dtype)
     clf = LinearSVC(C=0.1).fit(data, Y)
     assert_same(clf, LinearSVC(C=0.1).fit(data.astype(float), Y))
-    np.testing.assert_allclose(clf.decision_function(data), data.astype(float) @ clf.coef_[0] + clf.intercept_, atol=1e-9)
+    np.testing.assert_allclose(
+        clf.decision_function(data), data.astype(float) @ clf.coef_[0] + clf.intercept_, atol=1e-9
+    )
 
 
 def test_read_only_and_fortran_input():
@@ -171,7 +178,7 @@ def test_the_callers_arrays_are_left_alone():
     before = S.copy(), y.copy(), X.copy()
     LinearSVC().fit(S, y, weights(M))
     LinearSVC().fit(X, y)
-    assert (S != before[0]).nnz == 0 and (y == before[1]).all() and (X == before[2]).all()
+    assert (before[0] != S).nnz == 0 and (y == before[1]).all() and (before[2] == X).all()
 
 
 def test_pandas_names_are_kept_and_checked():
@@ -197,7 +204,9 @@ def test_attributes():
 
 
 def test_a_fit_that_falls_short_warns_with_its_gap():
-    with pytest.warns(ConvergenceWarning, match=r"LinearSVC stopped after 2 epochs at a relative gap of .* > tol 1.0e-12") as seen:
+    with pytest.warns(
+        ConvergenceWarning, match=r"LinearSVC stopped after 2 epochs at a relative gap of .* > tol 1.0e-12"
+    ) as seen:
         clf = LinearSVC(lam=1e-5, solver="dual_ascent", tol=1e-12, max_iter=2).fit(BIG_X, BIG_Y)
     assert clf.status_ is Status.MAX_ITER and clf.n_iter_ == 2
     assert f"{clf.certificate_.relative_gap:.1e}" in str(seen[0].message)
@@ -270,7 +279,15 @@ def test_warm_start_with_other_data_starts_over():
 
 
 def test_early_stopping_holds_rows_out():
-    clf = LinearSVC(lam=1e-6, early_stopping=True, validation_fraction=0.25, n_iter_no_change=3, solver="dual_ascent", tol=1e-9, random_state=0)
+    clf = LinearSVC(
+        lam=1e-6,
+        early_stopping=True,
+        validation_fraction=0.25,
+        n_iter_no_change=3,
+        solver="dual_ascent",
+        tol=1e-9,
+        random_state=0,
+    )
     clf.fit(BIG_X, BIG_Y)
     assert clf.status_ is Status.EARLY_STOPPING
     errors = clf.history_["validation_error"]

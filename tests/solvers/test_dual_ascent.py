@@ -97,7 +97,7 @@ def test_every_dtype_is_certified(dtype, convert):
     assert found.certificate.relative_gap <= 1e-10
 
 
-# ---- a problem that is not small ---------------------------------------------------------------------------------------
+# ---- a problem that is not small -------------------------------------------------------------------------------------
 
 BIG_X, BIG_Y = noisy(20_000, 10, seed=5)
 
@@ -164,7 +164,7 @@ def test_a_file_sorted_by_label_converges_like_a_shuffled_one(n_jobs):
     assert in_order.n_epochs <= 2 * shuffled.n_epochs
 
 
-# ---- warm starts and odd problems --------------------------------------------------------------------------------------
+# ---- warm starts and odd problems ------------------------------------------------------------------------------------
 
 
 @each_intercept

@@ -49,14 +49,17 @@ def test_more_features_than_rows(loss, intercept, convert):
 def test_whatever_the_scale(loss, intercept, lam, scale, separable):
     data = scale * (X + (3 * np.outer(Y, np.eye(X.shape[1])[0]) if separable else 0))
     found = newton(Problem(loss, lam, intercept), data, Y)
-    assert found.status is Status.CONVERGED and found.certificate.relative_gap <= 1e-8, found.message
+    rounding = 1e-16  # of a mean of losses around 1 − z with z near 1: P itself may be as small as 1e-11 here
+    assert found.status is Status.CONVERGED, found.message
+    assert found.certificate.gap <= max(1e-8 * found.certificate.primal, rounding), found.message
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_standardised_noisy_data_with_scikit_learns_default_strength(seed):
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("strength", [1e-4, 1e-2, 1.0, 100.0])
+def test_standardised_noisy_data_from_strong_to_weak_regularisation(seed, strength):
     data, y = noisy(133, 5, seed=seed)
     data = (data - data.mean(axis=0)) / data.std(axis=0)
-    found = newton(Problem(Hinge(), 1 / 133, "free"), data, y)
+    found = newton(Problem(Hinge(), 1 / (strength * 133), "free"), data, y)
     assert found.certificate.relative_gap <= 1e-10, found.message
 
 

@@ -76,7 +76,9 @@ def test_equals_the_paper(draws, k, project, convert):
     truth = paper(X, Y, LAM, order, project)
     for steps in (1, 2, 3, 30, 300):  # step by step: errors cannot cancel later
         draws(order[:steps])
-        found = run(Problem(Hinge(), LAM), (convert(X), Y), n_iter=steps, batch_size=k, projection=project, average="last")
+        found = run(
+            Problem(Hinge(), LAM), (convert(X), Y), n_iter=steps, batch_size=k, projection=project, average="last"
+        )
         np.testing.assert_allclose(found.w, truth[steps], rtol=1e-10, atol=1e-10)
     if project and k == 1:  # the test says something about projections
         assert not np.allclose(truth[300], paper(X, Y, LAM, order)[300], atol=1e-6)
@@ -188,6 +190,21 @@ def test_averages_are_the_averages_of_the_iterates(draws, T, intercept, project)
         np.testing.assert_allclose(np.append(found.w, found.b)[: features.shape[1]], expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("average", ["last", "uniform", "weighted"])
+@pytest.mark.parametrize("lam", [1.0, 0.17, 0.077, 1 / 93, 3e-3, 1e-4, 1e-5])
+def test_the_first_step_shrinks_to_zero_for_every_lam(draws, average, lam):
+    """1 − η₁λ is 0 by the formula and ±6e-17 by the arithmetic, depending on λ: the average must not notice."""
+    order = order_of(50, 1)
+    iterates = paper(X, Y, lam, order)
+    t = np.arange(1, 51)
+    truth = {"last": iterates[-1], "uniform": iterates[:-1].mean(axis=0), "weighted": t @ iterates[:-1] / t.sum()}[
+        average
+    ]
+    draws(order)
+    found = run(Problem(Hinge(), lam), (X, Y), n_iter=50, average=average)
+    np.testing.assert_allclose(found.w, truth, rtol=1e-10, atol=1e-10 * np.abs(truth).max())
+
+
 def test_a_random_iterate_is_uniform_over_the_iterates(draws, monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 2)  # several chunks: the choice is made anew in each
     T = 7
@@ -287,7 +304,7 @@ def test_iid_draws_are_uniform_and_independent():
 
 @pytest.mark.parametrize(("m", "k"), [(5, 2), (6, 3), (4, 4)])
 def test_distinct_draws_are_uniform_over_the_subsets(m, k):
-    subsets = {s: 0 for s in itertools.combinations(range(m), k)}
+    subsets = dict.fromkeys(itertools.combinations(range(m), k), 0)
     for step in drawn(m, 5000 * k, sampling="distinct", batch_size=k).reshape(-1, k):
         subsets[tuple(sorted(step.tolist()))] += 1  # a KeyError if the rows are not distinct
     assert len(subsets) == 1 or scipy.stats.chisquare(list(subsets.values())).pvalue > 1e-3
@@ -338,9 +355,7 @@ def optimum(loss, lam, intercept, c):
 def test_the_certificate_is_true_and_small_within_50_epochs(loss, intercept, weighted, lam):
     c = BIG_C if weighted else None
     best = optimum(loss, lam, intercept, c)
-    found = solve(
-        Problem(loss, lam, intercept), BIG_X, BIG_Y, sample_weight=c, solver=Pegasos(), tol=1e-2, max_iter=50
-    )
+    found = solve(Problem(loss, lam, intercept), BIG_X, BIG_Y, sample_weight=c, solver=Pegasos(), tol=1e-2, max_iter=50)
     primal, dual = found.certificate.primal, found.certificate.dual
     assert dual <= best * (1 + 1e-9)
     assert primal >= best * (1 - 1e-6)
@@ -350,7 +365,8 @@ def test_the_certificate_is_true_and_small_within_50_epochs(loss, intercept, wei
 
 @pytest.mark.parametrize("options", [
     {"sampling": "iid"}, {"sampling": "epochs", "projection": True}, {"batch_size": 16, "average": "last"},
-    {"sampling": "distinct", "batch_size": 5, "average": "suffix"}, {"average": "uniform", "tries": 2}, {"average": "random"},
+    {"sampling": "distinct", "batch_size": 5, "average": "suffix"},
+    {"average": "uniform", "tries": 2}, {"average": "random"},
 ])  # fmt: skip
 def test_every_option_gets_a_true_certificate(options):
     problem, best = Problem(Hinge(), 1e-2, "free"), optimum(Hinge(), 1e-2, "free", None)
