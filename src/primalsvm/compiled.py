@@ -45,13 +45,13 @@ class _PackageCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except (OSError, EOFError):
+        except Exception:  # a damaged entry: reading a broken pickle may raise anything, and compiling again mends it
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
-        except OSError:  # a full or read-only disk costs the next process a compilation, nothing else
+        except Exception:  # a full or read-only disk, a damaged index: costs the next process a compilation only
             return
 
 

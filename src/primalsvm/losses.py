@@ -219,7 +219,8 @@ class Logistic(NamedTuple):
         low = r - q
         high = r
         u = 0.5 * (low + high)
-        for _ in range(60):
+        last_step = high - low
+        for _ in range(100):
             theta = 1.0 / (1.0 + math.exp(-u)) if u > -700.0 else 0.0
             h = u + q * theta - r
             if h > 0.0:
@@ -229,9 +230,12 @@ class Logistic(NamedTuple):
             step = h / (1.0 + q * theta * (1.0 - theta))
             if abs(step) <= 1e-15 * (1.0 + abs(u)):
                 break
-            u -= step
-            if u < low or u > high:
-                u = 0.5 * (low + high)
+            if low <= u - step <= high and abs(step) <= 0.5 * abs(last_step):
+                last_step = step
+                u -= step
+            else:  # Newton leaves the bracket or swings to and fro: halve
+                last_step = 0.5 * (high - low)
+                u = low + last_step
         return y / (1.0 + math.exp(-u)) if u > -700.0 else 0.0 * y
 
 

@@ -61,6 +61,9 @@ class Problem:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
+        width = getattr(self.loss, "gamma", 1.0)
+        if not width > 0:
+            raise ValueError(f"gamma, the width of the smoothed hinge, must be positive, got {width!r}")
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
 
@@ -197,11 +200,14 @@ def _slope_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # a
 def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
     """Bisect for the ends of {b : 0 is a sub-gradient} and return the middle."""
     reach = 2.0
-    for i in range(y.shape[0]):
+    size = 0.0
+    for i in range(np.uint64(y.shape[0])):
         reach = max(reach, 2.0 + abs(scores[i]))
+        size += weight_of(weight, i)
+    zero = 1e-14 * size  # slopes that cancel do so up to rounding
     low, high = -reach, reach
     for _ in range(50):  # enough for slopes that never quite vanish, as the logistic loss has
-        if _slope_sum(loss, y, weight, scores, low) < 0.0 and _slope_sum(loss, y, weight, scores, high) > 0.0:
+        if _slope_sum(loss, y, weight, scores, low) < -zero and _slope_sum(loss, y, weight, scores, high) > zero:
             break
         low, high = 2.0 * low, 2.0 * high
     top = high
@@ -211,19 +217,19 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
         if middle <= low or middle >= high:
             break
         at_middle = _slope_sum(loss, y, weight, scores, middle)
-        if at_middle < 0.0:
+        if at_middle < -zero:
             low = middle
         else:
             high, at_high = middle, at_middle
     left = high
-    if at_high > 0.0:
+    if at_high > zero:
         return left
     high = top
     while high - low > 1e-15 * reach:  # the first b with a positive slope lies between them
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
-        if _slope_sum(loss, y, weight, scores, middle) > 0.0:
+        if _slope_sum(loss, y, weight, scores, middle) > zero:
             high = middle
         else:
             low = middle
@@ -291,5 +297,6 @@ def check_labels(batch: Batch) -> None:
     """Margin losses need labels −1 and +1, both present."""
     if not np.isin(batch.y, (-1.0, 1.0)).all():
         raise ValueError("y must hold the labels -1 and +1")
-    if np.all(batch.y == batch.y[0]):
-        raise ValueError("y holds one class only: at least two are needed")
+    counted = batch.y if batch.weight.stride == 0 else batch.y[batch.weight.values > 0]
+    if np.all(counted == counted[0]):
+        raise ValueError("one class only has rows of positive weight: two classes are needed")

@@ -87,6 +87,8 @@ def weight_of(weight: Any, i: Any) -> Any:
 
 @intrinsic
 def prefetch(context: Any, array: Any, index: Any) -> Any:
+    """Start loading array[index] into the cache."""
+
     def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = make_array(signature.args[0])(ctx, builder, args[0]).data
         pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
@@ -289,11 +291,11 @@ def as_rows(X: Any) -> Rows:
     >>> as_rows(np.eye(2)).values.shape
     (2, 2)
     """
-    if sp.issparse(X):
-        return _csr_rows(X)
-    values = np.asarray(X)
+    values = X if sp.issparse(X) else np.asarray(X)
     if values.ndim != 2:
         raise ValueError(f"X must be a matrix, got an array of {values.ndim} dimension(s)")
+    if sp.issparse(X):
+        return _csr_rows(X)
     values = np.ascontiguousarray(_native(values))
     if values.dtype != np.uint8:
         _refuse(*_inspect_dense(values))
@@ -309,7 +311,11 @@ def _csr_rows(X: Any) -> CSR:
         raise ValueError(f"X is not a valid CSR matrix: {m} rows need {m + 1} pointers, got {indptr.shape[0]}")
     found, row = _inspect_csr(data, indices, indptr, np.uint64(d))
     if found == NOT_SORTED:
-        ordered = sp.csr_array((data, indices.view(X.indices.dtype), X.indptr), shape=X.shape, copy=True)
+        ordered = sp.csr_array(
+            (data if data.dtype != np.uint8 else data.astype(np.float32), indices.view(X.indices.dtype), X.indptr),
+            shape=X.shape,
+            copy=True,
+        )
         ordered.sum_duplicates()
         return _csr_rows(ordered)
     _refuse(found, row)
@@ -348,12 +354,11 @@ def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
     """Check row weights; None weighs every row 1."""
     if weight is None:
         return Weights(np.ones(1), 0)
-    values = np.ascontiguousarray(weight, dtype=np.float64)
+    values = np.asarray(weight, dtype=np.float64)
+    stride = 1 if values.ndim else 0
     if values.ndim == 0:
-        values, stride = values.reshape(1), 0
-    elif values.shape == (m,):
-        stride = 1
-    else:
+        values = values.reshape(1)
+    elif values.shape != (m,):
         raise ValueError(f"sample_weight has shape {values.shape}, expected ({m},)")
     if not np.isfinite(values).all():
         raise ValueError("sample_weight contains NaN or infinity")
@@ -361,7 +366,7 @@ def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
         raise ValueError(f"sample_weight must not be negative; row {values.argmin()} has {values.min():g}")
     if values.max() == 0:
         raise ValueError("sample_weight is zero for every row: nothing to learn from")
-    return Weights(values, stride)
+    return Weights(np.ascontiguousarray(values), stride)
 
 
 def total_weight(batch: Batch) -> float:

@@ -6,6 +6,8 @@
 Each step solves (D + AAᵀ/λ) Δβ + y Δb = r through d × d systems (Fine and Scheinberg 2001).
 """
 
+# ruff: noqa: B023  -- the inner functions are used within the step that defines them
+
 import numpy as np
 import scipy.linalg
 

@@ -2,8 +2,8 @@
 
     PRIMALSVM_DATA=… python -m tests.real.make_references
 
-Few features: the interior-point method beside this file, whose primal and dual values bracket P* to 1e-9. Text: LIBLINEAR
-without intercept and LIBSVM with a free one, at tight tolerances; P is then computed here, in NumPy.
+Few features: the interior-point method beside this file, whose primal and dual values bracket P* to 1e-9. Text:
+LIBLINEAR without intercept and LIBSVM with a free one, at tight tolerances; P is then computed here, in NumPy.
 """
 
 import json

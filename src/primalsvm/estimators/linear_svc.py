@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.progress import progress_bar
 from primalsvm.losses import Loss, by_name
-from primalsvm.objective import Problem
+from primalsvm.objective import Problem, check_labels
 from primalsvm.rows import Batch, as_batch, as_rows, as_weights, shape, total_weight
 from primalsvm.solution import Certificate, Solution, Status
 from primalsvm.solvers.drive import Stops, choose, drive
@@ -89,7 +89,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     >>> clf.certificate_.relative_gap < 1e-9
     True
     >>> float(clf.score(X, y))
-    0.9
+    0.95
     """
 
     _parameter_kinds: ClassVar[dict[str, tuple[type, ...]]] = {
@@ -170,6 +170,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 "Wrap the estimator in sklearn.multiclass.OneVsRestClassifier"
             )
         batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), classes, codes)
+        check_labels(batch)
         problem = Problem(by_name(self.loss), self._lam(batch), self._intercept())
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -195,7 +196,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
         with Team(team_size(self.n_jobs)) as team:
             scores = team.scores(as_rows(X), self.coef_[0])
@@ -224,8 +225,10 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, kinds):
                 raise TypeError(f"{name} must be a number{' or None' if type(None) in kinds else ''}, got {given!r}")
-        if self.lam is None and not self.C > 0:
-            raise ValueError(f"C must be positive, got {self.C!r}")
+        if self.lam is None and not 0 < self.C < np.inf:
+            raise ValueError(f"C must be positive and finite, got {self.C!r}")
+        if self.n_iter_no_change < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1, got {self.n_iter_no_change!r}")
         if self.early_stopping and not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
 

@@ -9,16 +9,16 @@
         α' = argmax −ℓ*(−α') − p (α' − αᵢ) − q/2 (α' − αᵢ)²         `Loss.dual_step`
         v += cᵢ (α' − αᵢ) xᵢ;  β += cᵢ (α' − αᵢ);  αᵢ = α'
 
-Intercept. b = b₀ + ρ s β with β = Σ cᵢ αᵢ: the weight of a constant feature of strength ρ around a centre b₀. Penalised:
-ρ = 1, b₀ = 0. Free: after every sweep the centre moves to b, a proximal-point method in b whose limit has β = 0.
+Intercept. b = b₀ + ρ s β with β = Σ cᵢ αᵢ: the weight of a constant feature of strength ρ around a centre b₀.
+Penalised: ρ = 1, b₀ = 0. Free: after every sweep the centre moves to b, a proximal-point method whose limit has β = 0.
 
 First sweep. Where λm is large, the first sweep solves the problem of the rows seen so far: s = 1/(λ Σ_seen c).
 
 Shrinking. A row that does not move, nor would if its score changed by `SLACK`, sleeps for 1, 3, 7, … sweeps, and starts
 over when it moves. Nothing has to be undone: everyone wakes up, and the certificate looks at all rows.
 
-Threads. Each member takes a part of a chunk with its own copy of v. The changes are added with the step in [0, 1] that is
-best for D along their sum (D is concave), so a chunk never makes D worse, and the same `n_jobs` gives the same bits.
+Threads. Each member takes a part of a chunk with its own copy of v. The changes are added with the step in [0, 1] that
+is best for D along their sum (D is concave), so a chunk never makes D worse; the same `n_jobs` gives the same bits.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,21 @@ import numpy as np
 from primalsvm.compiled import kernel
 from primalsvm.losses import conjugate, dual_step, value
 from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import Batch, Vector, add, dot, fetch, inner, locate, prefetch, shape, stored, total_weight, value_dtype, weight_of
+from primalsvm.rows import (
+    Batch,
+    Vector,
+    add,
+    dot,
+    fetch,
+    inner,
+    locate,
+    prefetch,
+    shape,
+    stored,
+    total_weight,
+    value_dtype,
+    weight_of,
+)
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD, interleave, run_length, shuffled_runs
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
@@ -41,7 +55,7 @@ CHUNK_PER_THREAD = 16_384  # rows between two merges: fresh enough to converge l
 SINGLE_PRECISION_UNTIL = 1e-5  # float32 data keep float32 weights down to this relative gap
 FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
 WORK_PER_EVALUATION = 5.0  # evaluations stay under a fifth of the work
-GROWING_SWEEP_FROM = 20.0  # λ Σc / mean(c ‖x‖²) from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
+GROWING_SWEEP_FROM = 20.0  # λm / mean‖x‖² from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
 
 
 class Frame(NamedTuple):

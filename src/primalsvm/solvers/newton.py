@@ -77,6 +77,36 @@ def maximise(batch, loss, scores, direction, t, b, q, alpha, a, h):  # type: ign
 
 
 @kernel
+def balance(batch, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
+    """Σ cᵢ aᵢ at the scores + b: decreasing in b, 0 where Φ(w, ·) is least."""
+    _, y, weight = batch
+    total = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        total += weight_of(weight, i) * dual_step(loss, scores[i] + b, y[i], alpha[i], q)
+    return total
+
+
+@kernel
+def best_intercept(batch, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
+    """The b that minimises Φ(w, ·), by bisection from around the present one."""
+    reach = 1.0
+    low, high = b - reach, b + reach
+    for _ in range(60):
+        if balance(batch, loss, scores, low, q, alpha) > 0.0 and balance(batch, loss, scores, high, q, alpha) < 0.0:
+            break
+        reach *= 2.0
+        low, high = b - reach, b + reach
+    while True:
+        middle = 0.5 * (low + high)
+        if middle <= low or middle >= high:
+            return middle
+        if balance(batch, loss, scores, middle, q, alpha) > 0.0:
+            low = middle
+        else:
+            high = middle
+
+
+@kernel
 def densify(rows, chosen, scale, out):  # type: ignore[no-untyped-def]  # compiled
     """out[k] = scale[k] · row chosen[k], as dense rows."""
     for k in range(chosen.shape[0]):
@@ -215,9 +245,18 @@ class Newton:
         inside = np.flatnonzero(state.h)
         roots = np.sqrt(state.h[inside] / total_weight(batch))
         with blas_threads.limited(team.size):
+            if inside.shape[0] == 0:
+                return -g / problem.lam, self._intercept_step(problem, batch, state, g_b)
             if inside.shape[0] < d:
-                return self._direction_by_rows(problem, batch, inside, roots, state.q, g, g_b)
+                return self._direction_by_rows(problem, batch, inside, roots, g, g_b)
             return self._direction_by_features(problem, batch, inside, roots, g, g_b)
+
+    def _intercept_step(self, problem: Problem, batch: Batch, state: NewtonState, g_b: float) -> float:
+        """Where no row is inside, Φ has no curvature but λ's: a free b goes straight to its best value."""
+        if problem.intercept != "free":
+            return -g_b / problem.lam if problem.intercept == "penalized" else 0.0
+        best = best_intercept(batch, problem.loss, state.scores, state.b, state.q, state.alpha)
+        return float(best) - state.b
 
     def _direction_by_features(
         self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float
@@ -241,13 +280,10 @@ class Newton:
         return step[:d], float(step[d])
 
     def _direction_by_rows(
-        self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, q: float, g: Vector, g_b: float
+        self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float
     ) -> tuple[Vector, float]:
         """The same with |J| equations: z = A δ_w + s δ_b,  (I + AAᵀ/λ) z = s δ_b − A g/λ,  μ δ_b + sᵀz = −g_b."""
         lam = problem.lam
-        if inside.shape[0] == 0:  # no curvature but λ's: a cautious step in b
-            in_b = {"none": 0.0, "penalized": -g_b / lam, "free": -g_b * q}[problem.intercept]
-            return -g / lam, in_b
         A = np.empty((inside.shape[0], g.shape[0]))
         densify(batch.rows, inside, roots, A)
         factor = scipy.linalg.cho_factor(np.eye(A.shape[0]) + A @ A.T / lam, overwrite_a=True, check_finite=False)

@@ -18,14 +18,14 @@ Intercept. Penalised: the weight of a constant feature, part of w. Free: b moves
 [−B, B] (Lee and Wright, Algorithm 1), here with D_X/D_G = 1/sup|ℓ'|; 1/(λt) would throw it to ±1/λ.
 
 First steps. With λ small, 1/λ, 1/(2λ), … are so long that it takes most of a run to get back. With an offset,
-η_t = 1/(λ(t + t₀)), the first step is t₀-times shorter and w₁ is not erased. The default is the paper's t₀ = 0 when a
-number of steps is given, and t₀ = 70 mean‖x‖²/λ when the goal is an accuracy. For a smooth loss whose slope is not bounded
-(the squared hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and the run blows up.
+η_t = 1/(λ(t + t₀)), they are shorter and w₁ is not erased. The default is the paper's t₀ = 0 when a number of steps is
+given, and t₀ = 70 mean‖x‖²/λ when the goal is an accuracy. For a smooth loss whose slope is not bounded (the squared
+hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and the run blows up.
 
-Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but a
-row near the margin is visited too seldom to tell its share precisely. When the goal is an accuracy and it is within reach,
-some sweeps of dual ascent over α (a share of the epochs so far) sharpen the bound, and w(α) is returned if its P is lower.
-A run of `n_iter` steps returns what the paper returns.
+Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but
+a row near the margin is visited too seldom to tell its share precisely. When the goal is an accuracy and it is within
+reach, some sweeps of dual ascent over α (a share of the epochs so far) sharpen the bound, and w(α) is returned if its P
+is lower. A run of `n_iter` steps returns what the paper returns.
 """
 
 import math
@@ -107,7 +107,7 @@ class Tail(NamedTuple):
 
 @kernel
 def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
-    """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, count for the certificate."""
+    """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, make the certificate."""
     rows, y, weight = batch
     lam, offset, radius, constant, intercept_step, intercept_bound, mean_weight, rising = settings
     t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
@@ -294,7 +294,7 @@ class Pegasos:
         v, iterate = self._start_point(problem, d, dtype, previous)
         averaging = self.average in ("uniform", "suffix", "weighted")
         per_epoch = -(-m // k)
-        length = None if self.n_iter is None else self.n_iter // self.tries
+        length = self._length(self.tries)
         rows_counted = m if run.certify else 0
         return PegasosState(
             settings=self._settings(problem, batch, team),
@@ -317,6 +317,12 @@ class Pegasos:
             tries_left=self.tries,
         )
 
+    def _length(self, tries_left: int) -> int | None:
+        """Steps of the next try: n_iter/s, the first ones taking a step more where that is no whole number."""
+        if self.n_iter is None:
+            return None
+        return self.n_iter // self.tries + (self.tries - tries_left < self.n_iter % self.tries)
+
     def _start_point(self, problem: Problem, d: int, dtype: Any, previous: Any) -> tuple[Vector, Iterate]:
         if isinstance(previous, PegasosState) and previous.v.shape == (d,):
             kept = previous.iterate
@@ -328,7 +334,9 @@ class Pegasos:
             raise ValueError(f"w1 has shape {w1.shape}, expected ({d},)")
         norm = float(np.linalg.norm(w1))
         if not norm <= problem.radius * (1 + 1e-6):
-            raise ValueError(f"w1 must lie in the ball of radius 1/sqrt(lam) = {problem.radius:.6g}; its norm is {norm:.6g}")
+            raise ValueError(
+                f"w1 must lie in the ball of radius 1/sqrt(lam) = {problem.radius:.6g}; its norm is {norm:.6g}"
+            )
         return w1, Iterate(nu=norm * norm)
 
     def _settings(self, problem: Problem, batch: Batch, team: Team) -> Settings:
@@ -449,6 +457,7 @@ class Pegasos:
         state.taken = 0
         state.v, state.iterate = self._start_point(problem, state.v.shape[0], state.v.dtype, None)
         state.u[:] = 0.0
+        state.length = self._length(state.tries_left)
         state.next_tail = -(-state.length // 2) if state.length is not None else NEVER
 
     # ---- results -----------------------------------------------------------------------------------------------------
