@@ -16,6 +16,7 @@ from primalsvm.rows import (
     as_weights,
     combine_rows,
     inner,
+    sampled_squared_norms,
     scores_of,
     shape,
     squared_norms_of,
@@ -45,7 +46,7 @@ def check_passes(X, truth):
     w, alpha, c = rng.normal(size=d), rng.normal(size=m), rng.uniform(0, 2, size=m)
     scores, norms, combined = np.empty(m), np.empty(m), np.zeros(d)
     scores_of(rows, w, 0, m, scores)
-    squared_norms_of(rows, 0, m, norms)
+    squared_norms_of(rows, np.arange(m), norms)
     combine_rows(Batch(rows, np.ones(m), as_weights(c, m)), alpha, 0, m, combined)
     np.testing.assert_allclose(scores, truth @ w, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(norms, (truth**2).sum(axis=1), rtol=1e-13)
@@ -165,7 +166,7 @@ def test_unsorted_and_repeated_indices_mean_their_sum():
     canonical = np.array([[5.0, 0, 0, 1], [0, 0, 0, 0], [0, 5, 4, 0]])
     assert_same_scores(S, canonical)
     out = np.empty(3)
-    squared_norms_of(as_rows(S), 0, 3, out)
+    squared_norms_of(as_rows(S), np.arange(3), out)
     np.testing.assert_allclose(out, (canonical**2).sum(axis=1))
     assert S.indices.tolist() == [3, 0, 0, 2, 1] and S.data.tolist() == [1, 2, 3, 4, 5]  # the caller's stay as they are
 
@@ -299,3 +300,10 @@ def test_total_weight(weight, total):
 def test_inner_sums_in_double_precision():
     x = np.full(100_001, np.float32(0.1))
     assert inner(x, x) == pytest.approx(x.size * float(np.float32(0.1)) ** 2, rel=1e-12)
+
+
+def test_sampled_norms_are_those_of_evenly_spaced_rows():
+    X = np.random.default_rng(0).normal(size=(101, 3))
+    norms = (X**2).sum(axis=1)
+    np.testing.assert_allclose(sampled_squared_norms(as_rows(X)), norms)
+    np.testing.assert_allclose(sampled_squared_norms(as_rows(X), 11), norms[::10])

@@ -20,10 +20,6 @@ def test_passes_over_the_rows(size):
     with Team(size) as team:
         np.testing.assert_allclose(team.scores(BATCH.rows, w), X @ w, rtol=1e-12)
         np.testing.assert_allclose(team.combine(BATCH, alpha), X.T @ (weights(101) * alpha), rtol=1e-12)
-        np.testing.assert_allclose(team.squared_norms(BATCH.rows, np.float64), (X**2).sum(axis=1), rtol=1e-13)
-        np.testing.assert_allclose(
-            team.squared_norms(BATCH.rows, np.float64, 10), (X[:10] ** 2).sum(axis=1), rtol=1e-13
-        )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])

@@ -113,11 +113,12 @@ class Problem:
         _balance(self.loss, batch.y, batch.weight, alpha, out)
         return out
 
-    def combined(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> tuple[Vector, float]:
-        """w(α), and the intercept that α implies if it is penalised (else 0.0)."""
+    def combined(
+        self, batch: Batch, alpha: Vector, team: Team = ALONE, pull: Vector | None = None
+    ) -> tuple[Vector, float]:
+        """w(α), and the intercept that α implies if it is penalised (else 0.0); `pull` is Σ cᵢ αᵢ xᵢ where known."""
         s = 1.0 / (self.lam * total_weight(batch))
-        w = team.combine(batch, alpha)
-        w *= s
+        w = s * (team.combine(batch, alpha) if pull is None else pull)
         b = s * self.balance(batch, alpha) if self.intercept == "penalized" else 0.0
         return w, b
 
@@ -138,11 +139,16 @@ class Problem:
         alpha = self.balanced(batch, alpha)
         return self.dual_value(batch, alpha, *self.combined(batch, alpha, team))
 
-    def evaluate_dual(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> Evaluation:
-        """The primal point w(α) that a dual point implies, with both objective values."""
-        alpha = self.balanced(batch, alpha)
-        w, b = self.combined(batch, alpha, team)
-        dual = self.dual_value(batch, alpha, w, b)
+    def evaluate_dual(self, batch: Batch, alpha: Vector, team: Team = ALONE, pull: Vector | None = None) -> Evaluation:
+        """The primal point w(α) that a dual point implies, with both objective values.
+
+        With `pull` = Σ cᵢ αᵢ xᵢ given, only rows that `balanced` moves are combined anew.
+        """
+        allowed = self.balanced(batch, alpha)
+        if pull is not None and allowed is not alpha:
+            pull = pull + team.combine(batch, allowed - alpha)
+        w, b = self.combined(batch, allowed, team, pull)
+        dual = self.dual_value(batch, allowed, w, b)
         scores = team.scores(batch.rows, w)
         if self.intercept == "free":
             b = self.best_intercept(batch, scores)
@@ -245,7 +251,7 @@ def _shift(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-u
     total = 0.0
     writing = out.shape[0] > 0
     for i in range(np.uint64(y.shape[0])):
-        a = np.float64(alpha[i])
+        a = float(alpha[i])
         if everywhere or (a != 0.0 and feasible(loss, 1.5 * a, y[i]) != a):
             a = feasible(loss, a - shift, y[i])
         total += weight_of(weight, i) * a

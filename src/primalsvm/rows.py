@@ -291,11 +291,13 @@ def as_rows(X: Any) -> Rows:
     >>> as_rows(np.eye(2)).values.shape
     (2, 2)
     """
-    values = X if sp.issparse(X) else np.asarray(X)
-    if values.ndim != 2:
-        raise ValueError(f"X must be a matrix, got an array of {values.ndim} dimension(s)")
-    if sp.issparse(X):
+    sparse = bool(sp.issparse(X))
+    dimensions = len(X.shape) if sparse else np.ndim(X)
+    if dimensions != 2:
+        raise ValueError(f"X must be a matrix, got an array of {dimensions} dimension(s)")
+    if sparse:
         return _csr_rows(X)
+    values = np.asarray(X)
     values = np.ascontiguousarray(_native(values))
     if values.dtype != np.uint8:
         _refuse(*_inspect_dense(values))
@@ -415,10 +417,19 @@ def combine_rows(batch, alpha, start, stop, out):  # type: ignore[no-untyped-def
 
 
 @kernel
-def squared_norms_of(rows, start, stop, out):  # type: ignore[no-untyped-def]  # compiled
-    """out[i] = ‖xᵢ‖² for start ≤ i < stop."""
-    for i in range(np.uint64(start), np.uint64(stop)):
-        out[i] = squared_norm(rows, i)
+def squared_norms_of(rows, chosen, out):  # type: ignore[no-untyped-def]  # compiled
+    """out[k] = ‖x‖² of row chosen[k]."""
+    for k in range(chosen.shape[0]):
+        out[k] = squared_norm(rows, np.uint64(chosen[k]))
+
+
+def sampled_squared_norms(rows: Rows, n: int = 1000) -> Vector:
+    """‖xᵢ‖² of at most n rows, evenly spaced."""
+    m, _ = shape(rows)
+    chosen = np.linspace(0, m - 1, min(m, n)).astype(np.int64)
+    norms = np.empty(chosen.shape[0])
+    squared_norms_of(rows, chosen, norms)
+    return norms
 
 
 @kernel

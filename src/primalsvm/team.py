@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from primalsvm.rows import Batch, Rows, Vector, combine_rows, scores_of, shape, squared_norms_of
+from primalsvm.rows import Batch, Rows, Vector, combine_rows, scores_of, shape
 
 
 class Team:
@@ -66,12 +66,12 @@ class Team:
         self.run(lambda start, stop: scores_of(rows, w, start, stop, out), list(self.ranges(m)))
         return out
 
-    def combine(self, batch: Batch, alpha: Vector, dtype: Any = np.float64) -> Vector:
+    def combine(self, batch: Batch, alpha: Vector) -> Vector:
         """Σ cᵢ αᵢ xᵢ."""
         m, d = shape(batch.rows)
 
         def part(start: int, stop: int) -> Vector:
-            out = np.zeros(d, dtype)
+            out = np.zeros(d)
             combine_rows(batch, alpha, start, stop, out)
             return out
 
@@ -80,13 +80,6 @@ class Team:
         for other in parts[1:]:
             total += other
         return total
-
-    def squared_norms(self, rows: Rows, dtype: Any, first: int | None = None) -> Vector:
-        """‖xᵢ‖² for every row, or for the first so many."""
-        m = min(shape(rows)[0], first) if first is not None else shape(rows)[0]
-        out = np.empty(m, dtype)
-        self.run(lambda start, stop: squared_norms_of(rows, start, stop, out), list(self.ranges(m)))
-        return out
 
 
 class _BlasThreads:

@@ -161,7 +161,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False)
         check_classification_targets(y)
-        classes, codes = label_codes(y)
+        classes, codes = label_codes(np.asarray(y))
         if len(classes) < 2:
             raise ValueError(f"y holds one class only ({classes[0]!r}): at least two classes are needed")
         if len(classes) > 2:

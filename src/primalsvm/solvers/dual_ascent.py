@@ -38,10 +38,11 @@ from primalsvm.rows import (
     inner,
     locate,
     prefetch,
+    sampled_squared_norms,
     shape,
+    squared_norm,
     stored,
     total_weight,
-    value_dtype,
     weight_of,
 )
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD, interleave, run_length, shuffled_runs
@@ -51,8 +52,8 @@ from primalsvm.team import Team
 SLACK = 0.1  # how much a score may move before a sleeping row would care
 LONGEST_NAP = 15  # sweeps
 CHUNK = 65_536  # rows between two looks at the clock
-CHUNK_PER_THREAD = 16_384  # rows between two merges: fresh enough to converge like one thread
-SINGLE_PRECISION_UNTIL = 1e-5  # float32 data keep float32 weights down to this relative gap
+CHUNK_PER_THREAD = 8_192  # rows between two merges: fresh enough to converge like one thread
+TRUST_V_UNTIL = 1e-7  # relative gap below which v is recomputed from α first: its rounding may add up to 1e-12
 FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
 WORK_PER_EVALUATION = 5.0  # evaluations stay under a fifth of the work
 GROWING_SWEEP_FROM = 20.0  # λm / mean‖x‖² from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
@@ -98,7 +99,7 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
             prefetch(norms, far)
             prefetch(y, far)
         i = np.uint64(order[k])
-        old = np.float64(alpha[i])
+        old = alpha[i]
         if before.shape[0] > 0:
             before[k] = alpha[i]
         c = weight_of(weight, i)
@@ -107,8 +108,10 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
         seen = min(seen + frame.pace * c, frame.total)
         s = 1.0 / (frame.lam * seen)
         p = s * dot(rows, i, v) + frame.centre + frame.strength * s * beta
+        if norms[i] < 0.0:  # the first visit: the row is in the cache now
+            norms[i] = squared_norm(rows, i)
         q = s * c * (norms[i] + frame.strength)
-        new = np.float64(alpha.dtype.type(dual_step(loss, p, y[i], old, q)))
+        new = dual_step(loss, p, y[i], old, q)
         kept = conjugate(loss, -old, y[i])
         gap += c * (value(loss, p, y[i]) + kept + old * p)
         if new != old:
@@ -142,12 +145,12 @@ def joint_change(v, copies):  # type: ignore[no-untyped-def]  # compiled
     along = 0.0
     square = 0.0
     for j in range(v.shape[0]):
-        delta = v.dtype.type(0)
+        delta = 0.0
         for member in range(copies.shape[0]):
             delta += copies[member, j] - v[j]
         copies[0, j] = delta
-        along += np.float64(v[j]) * np.float64(delta)
-        square += np.float64(delta) * np.float64(delta)
+        along += v[j] * delta
+        square += delta * delta
     return along, square
 
 
@@ -220,22 +223,19 @@ class DualAscent:
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> DualState:
         """α = 0, or the α of a previous state of as many rows."""
         m, d = shape(batch.rows)
-        single = value_dtype(batch.rows) != np.float64 and run.target >= SINGLE_PRECISION_UNTIL
-        dtype = np.dtype(np.float32 if single else np.float64)
-        norms = team.squared_norms(batch.rows, dtype)
-        mean_norm = float(norms.mean(dtype=np.float64))
+        mean_norm = float(sampled_squared_norms(batch.rows).mean())
         total = total_weight(batch)
         warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
-        alpha = previous.alpha.astype(dtype) if warm else np.zeros(m, dtype)
+        alpha = previous.alpha.astype(np.float64) if warm else np.zeros(m)
         growing = not warm and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
         length = run_length(m)
         return DualState(
             alpha=alpha,
-            v=team.combine(batch, alpha, dtype),
+            v=team.combine(batch, alpha),
             beta=problem.balance(batch, alpha),
             centre=previous.centre if warm and problem.intercept == "free" else 0.0,
             strength={"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept],
-            norms=norms,
+            norms=np.full(m, -1.0),
             total=total,
             seen=0.0 if growing else total,
             sleep=np.zeros(m if self.shrinking else 0, np.uint8),
@@ -244,7 +244,7 @@ class DualAscent:
             rng=np.random.default_rng(run.seed),
             dual_sum=problem.conjugate_sum(batch, alpha),
             target=run.target,
-            copies=np.empty((0, d), dtype),
+            copies=np.empty((0, d)),
         )
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
@@ -281,15 +281,16 @@ class DualAscent:
     def _visit_together(self, problem: Problem, batch: Batch, state: DualState, order: Vector, team: Team) -> None:
         frame = state.frame(problem.lam, team.size)
         if state.copies.shape[0] != team.size:
-            state.copies = np.empty((team.size, state.v.shape[0]), state.v.dtype)
-        before = np.empty(order.shape[0], state.alpha.dtype)
+            state.copies = np.empty((team.size, state.v.shape[0]))
+        before = np.empty(order.shape[0])
 
         def visit(member: int, first: int, last: int) -> Outcome:
             state.copies[member] = state.v
-            return ascend(
+            outcome: Outcome = ascend(
                 batch, problem.loss, frame, state.norms, order[first:last],
                 state.alpha, state.copies[member], state.sleep, state.nap, before[first:last],
             )  # fmt: skip
+            return outcome
 
         parts = [(member, *ends) for member, ends in enumerate(team.ranges(order.shape[0]))]
         outcomes = team.run(visit, parts)
@@ -303,8 +304,8 @@ class DualAscent:
         step = min(max(rise / bend, 0.0), 1.0) if bend > 0.0 else 1.0
         change = state.copies[0]
         if step < 1.0:
-            state.alpha[order] = before + state.alpha.dtype.type(step) * (state.alpha[order] - before)
-            change *= state.v.dtype.type(step)
+            state.alpha[order] = before + step * (state.alpha[order] - before)
+            change *= step
         state.v += change
         for outcome in outcomes:
             state.account(outcome, step)
@@ -330,8 +331,10 @@ class DualAscent:
         state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
 
     def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
-        """P and D at w(α), recomputed from α: a drifted v could show a negative gap."""
-        evaluation = problem.evaluate_dual(batch, state.alpha, team)
+        """P and D at w(α)."""
+        if state.target < TRUST_V_UNTIL:
+            state.v = team.combine(batch, state.alpha)
+        evaluation = problem.evaluate_dual(batch, state.alpha, team, state.v)
         scale = max(abs(evaluation.primal), abs(evaluation.dual))
         if 0.0 < state.estimate < np.inf and scale > 0.0:
             state.trust = float(np.clip((evaluation.primal - evaluation.dual) / scale / state.estimate, 0.1, 100.0))
@@ -342,13 +345,13 @@ class DualAscent:
         """w = s v and b."""
         s = 1.0 / (problem.lam * state.seen)
         implied = 0.0 if problem.intercept == "free" else s * state.strength * state.beta
-        return s * state.v.astype(np.float64), state.centre + implied
+        return s * state.v, state.centre + implied
 
 
 def sharpen(problem: Problem, batch: Batch, alpha: Vector, centre: float, sweeps: int, team: Team) -> Vector:
     """A dual point better than α, by some sweeps of dual ascent around the intercept `centre`."""
     solver = DualAscent(shrinking=False)
-    run = Run(target=SINGLE_PRECISION_UNTIL, certify=True, max_iter=sweeps, seed=0)
+    run = Run(target=TRUST_V_UNTIL, certify=True, max_iter=sweeps, seed=0)
     state = solver.start(problem, batch, run, team, Warm(alpha, centre))
     while state.epoch < sweeps:
         state = solver.advance(problem, batch, state, team)

@@ -24,7 +24,7 @@ import scipy.linalg
 from primalsvm.compiled import kernel
 from primalsvm.losses import conjugate, conjugate_curvature, dual_step, feasible, value
 from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import Batch, Vector, add, inner, shape, total_weight, weight_of
+from primalsvm.rows import Batch, Vector, add, inner, sampled_squared_norms, shape, total_weight, weight_of
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team, blas_threads
 
@@ -163,7 +163,7 @@ class Newton:
         warm = isinstance(previous, NewtonState) and previous.alpha.shape == (m,) and previous.w.shape == (d,)
         w = previous.w.copy() if warm else np.zeros(d)
         alpha = previous.alpha.copy() if warm else np.zeros(m)
-        curvature = float(team.squared_norms(batch.rows, np.float64).mean()) / (problem.lam * m)
+        curvature = float(sampled_squared_norms(batch.rows).mean()) / (problem.lam * m)
         last_q = max(LAST_Q, CONDITION * curvature)
         state = NewtonState(
             w=w,

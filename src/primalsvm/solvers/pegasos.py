@@ -43,6 +43,7 @@ from primalsvm.rows import (
     add,
     dot,
     fetch,
+    sampled_squared_norms,
     shape,
     squared_norm,
     total_weight,
@@ -59,7 +60,7 @@ Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 
 CHUNK = 65_536  # rows between two looks at the clock
 TINY = 1e-9  # v is rescaled when a falls below
-SAMPLE = 1000  # rows that estimate R for the bounds of a free intercept
+SAMPLE = 1000  # rows that estimate ‖x‖² for the offset and for the bounds of a free intercept
 GENTLE = 70.0  # λ t₀ / mean‖x‖² when the goal is an accuracy (a9a, covtype, λ = 1e-5: best between 50 and 150)
 SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
 WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
@@ -297,7 +298,7 @@ class Pegasos:
         length = self._length(self.tries)
         rows_counted = m if run.certify else 0
         return PegasosState(
-            settings=self._settings(problem, batch, team),
+            settings=self._settings(problem, batch),
             iterate=iterate,
             v=v,
             u=np.zeros(d if averaging else 0, dtype),
@@ -339,15 +340,15 @@ class Pegasos:
             )
         return w1, Iterate(nu=norm * norm)
 
-    def _settings(self, problem: Problem, batch: Batch, team: Team) -> Settings:
+    def _settings(self, problem: Problem, batch: Batch) -> Settings:
         loss = problem.loss
         steep = math.isinf(loss.slope_bound)
         if steep and math.isinf(loss.curvature):
             raise ValueError(f"{loss!r} has neither a bounded slope nor a bounded curvature: Pegasos has no safe step")
         mean_weight = total_weight(batch) / shape(batch.rows)[0]
         constant = 1.0 if problem.intercept == "penalized" else 0.0
-        # A run of n_iter steps costs the same whatever the number of rows: it does not look at all of them.
-        norms = team.squared_norms(batch.rows, np.float64, None if steep or self.n_iter is None else SAMPLE) + constant
+        # A run of n_iter steps costs the same whatever the number of rows: only a safe step has to look at all of them.
+        norms = sampled_squared_norms(batch.rows, shape(batch.rows)[0] if steep else SAMPLE) + constant
         if self.offset != "auto":
             offset = float(self.offset)
         else:
