@@ -43,6 +43,8 @@ from primalsvm.rows import (
     add,
     dot,
     fetch,
+    locate,
+    prefetch,
     sampled_squared_norms,
     shape,
     squared_norm,
@@ -51,7 +53,7 @@ from primalsvm.rows import (
     weight_of,
 )
 from primalsvm.solvers.dual_ascent import sharpen
-from primalsvm.solvers.order import AHEAD, STREAMS, interleave, run_length, shuffled_runs
+from primalsvm.solvers.order import AHEAD, FAR_AHEAD, STREAMS, interleave, run_length, shuffled_runs
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
 
@@ -133,6 +135,9 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
         for j in range(k):
             if first + j + AHEAD < order.shape[0]:
                 fetch(rows, order[first + j + AHEAD])
+            if first + j + FAR_AHEAD < order.shape[0]:
+                locate(rows, order[first + j + FAR_AHEAD])
+                prefetch(y, order[first + j + FAR_AHEAD])
             i = np.uint64(order[first + j])
             p = a * (dot(rows, i, v) + constant * bias) + b
             gradient = slope(loss, p, y[i])
@@ -397,9 +402,12 @@ class Pegasos:
         return state
 
     def _take_steps(self, problem: Problem, batch: Batch, state: PegasosState, order: Vector) -> None:
+        early = (
+            self.average == "suffix" and state.length is not None and state.next_tail != NEVER
+        )  # not in the tail yet
         state.iterate = take_steps(
             batch, problem.loss, state.settings, state.iterate, state.tail, order,
-            state.v, state.u, state.slopes, state.visits, np.empty(self.batch_size),
+            state.v, state.u[:0] if early else state.u, state.slopes, state.visits, np.empty(self.batch_size),
         )  # fmt: skip
 
     def _draw(self, state: PegasosState, m: int, n: int) -> Vector:
