@@ -134,21 +134,21 @@ class Problem:
         """D(α), given w(α) and its implied intercept."""
         return self.conjugate_sum(batch, alpha) / total_weight(batch) - self.regularizer(w, b)
 
-    def lower_bound(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> float:
-        """D at the allowed dual point nearest to α: a lower bound of P* for any α."""
-        alpha = self.balanced(batch, alpha)
-        return self.dual_value(batch, alpha, *self.combined(batch, alpha, team))
-
-    def evaluate_dual(self, batch: Batch, alpha: Vector, team: Team = ALONE, pull: Vector | None = None) -> Evaluation:
-        """The primal point w(α) that a dual point implies, with both objective values.
+    def lower_bound(self, batch: Batch, alpha: Vector, team: Team = ALONE, pull: Vector | None = None) -> float:
+        """D at the allowed dual point nearest to α: a lower bound of P* for any α.
 
         With `pull` = Σ cᵢ αᵢ xᵢ given, only rows that `balanced` moves are combined anew.
         """
         allowed = self.balanced(batch, alpha)
         if pull is not None and allowed is not alpha:
             pull = pull + team.combine(batch, allowed - alpha)
-        w, b = self.combined(batch, allowed, team, pull)
-        dual = self.dual_value(batch, allowed, w, b)
+        return self.dual_value(batch, allowed, *self.combined(batch, allowed, team, pull))
+
+    def evaluate_dual(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> Evaluation:
+        """The primal point w(α) that a dual point implies, with both objective values."""
+        alpha = self.balanced(batch, alpha)
+        w, b = self.combined(batch, alpha, team)
+        dual = self.dual_value(batch, alpha, w, b)
         scores = team.scores(batch.rows, w)
         if self.intercept == "free":
             b = self.best_intercept(batch, scores)

@@ -15,6 +15,7 @@ from primalsvm.objective import ALONE
 from primalsvm.rows import as_batch
 from primalsvm.solvers import pegasos as module
 from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.sampling import Sampler
 from tests import reference
 from tests.reference import noisy, weights
 
@@ -46,12 +47,12 @@ def draws(monkeypatch):
     def fix(order):
         left = [np.asarray(order, np.uint64).ravel()]
 
-        def draw(self, state, m, n):
+        def draw(self, n):
             rows, left[0] = left[0][:n], left[0][n:]
             assert rows.size == n, "more rows were drawn than planned"
             return rows
 
-        monkeypatch.setattr(Pegasos, "_draw", draw)
+        monkeypatch.setattr(Sampler, "draw", draw)
 
     return fix
 
@@ -268,7 +269,7 @@ def drawn(m, rows, sizes=None, seed=0, **options):
     batch = as_batch(np.ones((m, 1)), np.where(np.arange(m) % 2, 1.0, -1.0))
     solver = Pegasos(**options)
     state = solver.start(Problem(Hinge(), LAM), batch, RUN._replace(seed=seed), ALONE)
-    parts = [solver._draw(state, m, size) for size in (sizes or [rows])]
+    parts = [state.sampler.draw(size) for size in (sizes or [rows])]
     return np.concatenate(parts).astype(int)
 
 

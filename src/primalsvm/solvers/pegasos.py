@@ -53,11 +53,11 @@ from primalsvm.rows import (
     weight_of,
 )
 from primalsvm.solvers.dual_ascent import sharpen
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD, STREAMS, interleave, run_length, shuffled_runs
+from primalsvm.solvers.order import AHEAD, FAR_AHEAD
 from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.sampling import Sampler, Sampling
 from primalsvm.team import Team
 
-Sampling = Literal["iid", "distinct", "epochs", "blocks"]
 Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 
 CHUNK = 65_536  # rows between two looks at the clock
@@ -67,7 +67,6 @@ GENTLE = 70.0  # λ t₀ / mean‖x‖² when the goal is an accuracy (a9a, covt
 SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
 WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
 NEVER = 2**62
-_NOBODY_SLEEPS = np.zeros(0, np.uint8)
 
 
 class Settings(NamedTuple):
@@ -181,17 +180,6 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
     return Iterate(t, a, nu, bias, b, mass, gamma, u_bias, b_sum)
 
 
-@kernel
-def draw_distinct(pool, uniform, k, out):  # type: ignore[no-untyped-def]  # compiled
-    """k distinct rows for every step: the first k places of a Fisher-Yates shuffle of `pool`."""
-    m = pool.shape[0]
-    for first in range(0, out.shape[0], k):
-        for j in range(k):
-            other = j + int(uniform[first + j] * (m - j))
-            pool[j], pool[other] = pool[other], pool[j]
-            out[first + j] = pool[j]
-
-
 @dataclass
 class PegasosState:
     """All that the solver remembers between two chunks."""
@@ -202,10 +190,7 @@ class PegasosState:
     u: Vector  # empty unless an average is kept
     slopes: Vector  # empty without certificate
     visits: Vector
-    rng: np.random.Generator
-    pool: Vector  # rows to draw distinct ones from
-    pending: Vector  # rows already drawn and not used yet
-    starts: Vector  # runs of the present epoch that have not been visited
+    sampler: Sampler
     per_epoch: int  # steps
     target: float
     last: int  # the last step that `max_iter` allows
@@ -294,8 +279,6 @@ class Pegasos:
         """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
         m, d = shape(batch.rows)
         k = self.batch_size
-        if k > m and self.sampling == "distinct":
-            raise ValueError(f"batch_size={k} is more than the {m} rows to draw distinct ones from")
         dtype = np.dtype(np.float64 if value_dtype(batch.rows) == np.float64 else np.float32)
         v, iterate = self._start_point(problem, d, dtype, previous)
         averaging = self.average in ("uniform", "suffix", "weighted")
@@ -309,10 +292,7 @@ class Pegasos:
             u=np.zeros(d if averaging else 0, dtype),
             slopes=np.zeros(rows_counted, np.float32),
             visits=np.zeros(rows_counted, np.float32),
-            rng=np.random.default_rng(run.seed),
-            pool=np.arange(m if self.sampling == "distinct" else 0, dtype=np.uint64),
-            pending=np.zeros(0, np.uint64),
-            starts=np.zeros(0, np.uint64),
+            sampler=Sampler(self.sampling, m, k, np.random.default_rng(run.seed)),
             per_epoch=per_epoch,
             length=length,
             tail=Tail(iterate.t, iterate.t + per_epoch),
@@ -377,7 +357,6 @@ class Pegasos:
 
     def advance(self, problem: Problem, batch: Batch, state: PegasosState, team: Team) -> PegasosState:
         """Steps up to the next point of interest: a chunk, the tail, an evaluation, the end of a try."""
-        m, _ = shape(batch.rows)
         if state.taken == state.next_tail:
             self._begin_tail(state)
         n = max(1, CHUNK // self.batch_size)
@@ -385,10 +364,10 @@ class Pegasos:
             n = min(n, state.next_tail - state.taken)
         if state.length is not None:
             n = min(n, state.length - state.taken)
-        order = self._draw(state, m, n * self.batch_size)
+        order = state.sampler.draw(n * self.batch_size)
         # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
-        if self.average == "random" and state.rng.random() * (state.taken + n) < n:
-            cut = int(state.rng.integers(n)) * self.batch_size
+        if self.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
+            cut = int(state.sampler.rng.integers(n)) * self.batch_size
             self._take_steps(problem, batch, state, order[:cut])
             state.chosen = self._present(state)
             order = order[cut:]
@@ -409,34 +388,6 @@ class Pegasos:
             batch, problem.loss, state.settings, state.iterate, state.tail, order,
             state.v, state.u[:0] if early else state.u, state.slopes, state.visits, np.empty(self.batch_size),
         )  # fmt: skip
-
-    def _draw(self, state: PegasosState, m: int, n: int) -> Vector:
-        """The next n rows to visit."""
-        if self.sampling == "iid":
-            return state.rng.integers(m, size=n, dtype=np.uint64)
-        if self.sampling == "distinct":
-            rows = np.empty(n, np.uint64)
-            draw_distinct(state.pool, state.rng.random(n), self.batch_size, rows)
-            return rows
-        parts, missing = [state.pending], n - state.pending.shape[0]
-        while missing > 0:
-            part = state.rng.permutation(m).astype(np.uint64) if self.sampling == "epochs" else self._block(state, m)
-            parts.append(part)
-            missing -= part.shape[0]
-        rows = np.concatenate(parts)
-        state.pending = rows[n:]
-        return rows[:n]
-
-    def _block(self, state: PegasosState, m: int) -> Vector:
-        """The rows of the next few runs, mixed; each epoch visits every run once."""
-        if state.starts.shape[0] == 0:
-            state.starts = shuffled_runs(state.rng, m)
-        length = run_length(m)
-        taken = max(STREAMS, CHUNK // length)
-        rows = np.empty(min(taken, state.starts.shape[0]) * length, np.uint64)
-        n = interleave(state.starts[:taken], length, m, _NOBODY_SLEEPS, rows)
-        state.starts = state.starts[taken:]
-        return rows[:n]
 
     def _begin_tail(self, state: PegasosState) -> None:
         state.slopes[:] = 0.0
