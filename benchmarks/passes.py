@@ -15,8 +15,8 @@ SWEEPS = 5
 ABOUT = (
     "One pass over all rows, by the solver's own clock, against SciPy's `X @ w` on the same float32 CSR matrix; "
     "one thread, all in turn. A Pegasos pass is m steps with k = 1 over shuffled blocks, without certificate, "
-    "either returning the weighted average (the default) or the last iterate. The first sweep of dual ascent "
-    "includes its start (the norms of all rows); a later one is the mean of the next ones, without shrinking."
+    "either returning the weighted average or the last iterate. The first sweep of dual ascent "
+    "includes its start; a later one is the mean of the next ones, without shrinking."
 )
 
 

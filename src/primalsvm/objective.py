@@ -61,9 +61,11 @@ class Problem:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
+        if isinstance(self.loss, str | type) or not hasattr(self.loss, "dual_step"):
+            raise TypeError(f"loss must be a loss object such as Hinge(), got {self.loss!r}")
         width = getattr(self.loss, "gamma", 1.0)
-        if not width > 0:
-            raise ValueError(f"gamma, the width of the smoothed hinge, must be positive, got {width!r}")
+        if not 0 < width < math.inf:
+            raise ValueError(f"gamma, the width of the smoothed hinge, must be positive and finite, got {width!r}")
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
 
@@ -104,6 +106,12 @@ class Problem:
     def best_intercept(self, batch: Batch, scores: Vector) -> float:
         """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval."""
         return float(_best_intercept(self.loss, batch.y, batch.weight, scores))
+
+    def clipped(self, batch: Batch, alpha: Vector) -> Vector:
+        """The point nearest to α inside the dual domain of this loss and these labels."""
+        out = np.empty(alpha.shape)
+        _shift(self.loss, batch.y, batch.weight, alpha, 0.0, True, out)
+        return out
 
     def balanced(self, batch: Batch, alpha: Vector) -> Vector:
         """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = 0."""
@@ -299,10 +307,15 @@ def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as
     _shift(loss, y, weight, alpha, root, everywhere, out)
 
 
-def check_labels(batch: Batch) -> None:
-    """Margin losses need labels −1 and +1, both present."""
+def check_signs(batch: Batch) -> None:
+    """Labels are −1 or +1."""
     if not np.isin(batch.y, (-1.0, 1.0)).all():
         raise ValueError("y must hold the labels -1 and +1")
+
+
+def check_labels(batch: Batch) -> None:
+    """Margin losses need labels −1 and +1, both present."""
+    check_signs(batch)
     counted = batch.y if batch.weight.stride == 0 else batch.y[batch.weight.values > 0]
     if np.all(counted == counted[0]):
         raise ValueError("one class only has rows of positive weight: two classes are needed")

@@ -364,6 +364,8 @@ def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
         raise ValueError(f"sample_weight has shape {values.shape}, expected ({m},)")
     if not np.isfinite(values).all():
         raise ValueError("sample_weight contains NaN or infinity")
+    if np.abs(values).max() > np.finfo(float).max / max(m, 1):
+        raise ValueError("sample_weight is so large that its sum overflows: divide it by a constant")
     if values.min() < 0:
         raise ValueError(f"sample_weight must not be negative; row {values.argmin()} has {values.min():g}")
     if values.max() == 0:

@@ -8,6 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 
+def relative_gap(primal: float, dual: float) -> float:
+    """(P − D) / max(|P|, |D|); 0 where both are 0.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.0)
+    0.5
+    """
+    scale = max(abs(primal), abs(dual))
+    return (primal - dual) / scale if scale != 0 else 0.0
+
+
 class Certificate(NamedTuple):
     """A proof of accuracy: D(α) ≤ P* ≤ P(w), so P(w) − P* ≤ gap.
 
@@ -28,9 +40,7 @@ class Certificate(NamedTuple):
     @classmethod
     def of(cls, primal: float, dual: float, exact: bool = True) -> "Certificate":
         """The certificate of a primal value and a lower bound."""
-        gap = primal - dual
-        scale = max(abs(primal), abs(dual))
-        return cls(primal, dual, gap, gap / scale if scale != 0 else 0.0, exact)
+        return cls(primal, dual, primal - dual, relative_gap(primal, dual), exact)
 
     def __repr__(self) -> str:
         return (
@@ -44,6 +54,7 @@ class Status(enum.Enum):
 
     CONVERGED = "converged"
     FINISHED = "finished"  # the solver has done what it was asked to do, such as n_iter steps
+    STALLED = "stalled"  # rounding leaves the solver nothing to improve
     MAX_ITER = "max_iter"
     MAX_SECONDS = "max_seconds"
     EARLY_STOPPING = "early_stopping"
@@ -52,7 +63,7 @@ class Status(enum.Enum):
     @property
     def fell_short(self) -> bool:
         """Whether the accuracy that was asked for was not reached, and not for a reason the user set as the goal."""
-        return self in (Status.MAX_ITER, Status.MAX_SECONDS, Status.INTERRUPTED)
+        return self in (Status.STALLED, Status.MAX_ITER, Status.MAX_SECONDS, Status.INTERRUPTED)
 
 
 TRACE_DTYPE = np.dtype(

@@ -437,3 +437,14 @@ def test_a_failed_fit_leaves_no_fitted_estimator():
         clf.fit(X, np.ones(M))
     with pytest.raises(NotFittedError):
         clf.predict(X)
+
+
+def test_one_weight_for_all_rows_is_that_weight_for_each():
+    one, each = (LinearSVC(class_weight={0: 1, 1: 3}).fit(X, Y > 0, c) for c in (5.0, np.full(M, 5.0)))
+    assert_same(one, each)
+
+
+@pytest.mark.parametrize("options", [{"n_iter": 1e4}, {"batch_size": 2.0}])
+def test_pegasos_counts_in_integers(options):
+    with pytest.raises(TypeError, match="must be an integer"):
+        Pegasos(**options)

@@ -100,7 +100,7 @@ def test_stops_after_max_seconds():
 def test_a_solver_that_is_done_is_finished():
     found = run(played([0.5, 0.2], length=2, self_paced=True), tol=1e-3, max_iter=1)
     assert found.status is Status.FINISHED and found.n_epochs == 2
-    assert found.message == "finished after 2 epochs at a relative gap of 1.8e-01"
+    assert found.message == "finished after 2 epochs at a relative gap of 1.8e-01 > tol 1.0e-03"
 
 
 def test_a_self_paced_solver_goes_on_beyond_tol():
@@ -242,6 +242,16 @@ def test_without_certificate(solver):
 
 
 @pytest.mark.parametrize("solver", [DualAscent(), Newton()])
+def test_without_certificate_the_solvers_own_estimate_stops(solver):
+    problem = Problem(Hinge(), 1e-2)
+    found = solve(problem, X, Y, solver=solver, certify=False, tol=1e-3)
+    assert found.status is Status.FINISHED and found.n_epochs < 500
+    optimum = solve(problem, X, Y, solver=Newton()).certificate
+    assert optimum.relative_gap <= 1e-10
+    assert reference.primal(problem, X, Y, found.w) <= optimum.primal * (1 + 5e-3)
+
+
+@pytest.mark.parametrize("solver", [DualAscent(), Newton()])
 def test_small_problems_are_solved_to_1e_10(solver):
     found = solve(Problem(Logistic(), 0.01), X, Y, solver=solver, tol=0.5)
     assert found.certificate.relative_gap <= 1e-10
@@ -347,3 +357,20 @@ def test_bad_stops_are_refused(stops, message):
 def test_labels_must_be_plus_and_minus_one():
     with pytest.raises(ValueError, match="labels -1 and \\+1"):
         solve(PROBLEM, X, Y > 0)
+
+
+def test_validation_labels_are_checked():
+    with pytest.raises(ValueError, match="labels -1 and \\+1"):
+        solve(PROBLEM, X, Y, validation=(X, (Y + 1) / 2))
+
+
+@pytest.mark.parametrize("solver", [Pegasos, None, 3])
+def test_a_solver_that_is_none(solver):
+    with pytest.raises(TypeError, match="solver must be a name or a solver object"):
+        solve(PROBLEM, X, Y, solver=solver)
+
+
+@pytest.mark.parametrize("loss", ["hinge", Hinge])
+def test_a_loss_that_is_none(loss):
+    with pytest.raises(TypeError, match="loss must be a loss object"):
+        Problem(loss, 0.1)

@@ -245,3 +245,22 @@ def test_lopsided_classes(shares):
     best = reference.primal(problem, X[:100], y, other.coef_[0], float(other.intercept_[0]))
     assert found.certificate.primal <= best * (1 + 1e-9) and found.certificate.dual <= best * (1 + 1e-12)
     assert found.certificate.primal >= best * (1 - 1e-6)
+
+
+def test_threads_whose_first_rows_all_have_weight_zero():
+    m = 100_000
+    c = np.zeros(m)
+    c[[10, m - 10]] = 1.0
+    values = np.ones((m, 1))
+    values[m - 10] = -1.0
+    y = np.where(np.arange(m) < m // 2, 1.0, -1.0)
+    found = ascend(Problem(Hinge(), 1.0), values, y, sample_weight=c, n_jobs=2)
+    assert found.w == pytest.approx([1.0], rel=1e-3)  # min ½w² + max(0, 1 − w)
+
+
+@pytest.mark.parametrize("before", [SquaredHinge(), Hinge()])
+def test_a_start_outside_the_dual_domain_is_brought_inside(before):
+    """From another loss, or from other labels."""
+    first = ascend(Problem(before, LAM), X, Y)
+    found = ascend(Problem(Hinge(), LAM), X, -Y, start=first)
+    assert np.isfinite(found.state.estimate) and found.certificate.relative_gap <= 1e-3

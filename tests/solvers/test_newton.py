@@ -96,3 +96,12 @@ def test_single_precision_data_are_solved_in_double():
     assert found.certificate.primal == pytest.approx(
         reference.primal(problem, data.astype(float), y, found.w, found.b), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("strength", [1e4, 1e6])
+def test_goes_on_while_the_gap_falls_though_the_inner_problem_is_solved(strength):
+    """A huge constant column makes q stay large: every new α helps a little, and none may be the last too early."""
+    data, y = noisy(300, 5)
+    data = np.hstack([data, np.full((300, 1), 1000.0)])
+    found = solve(Problem(Hinge(), 1 / (strength * 300), "free"), data, y, solver=Newton(), max_iter=3000)
+    assert found.certificate.relative_gap <= 1e-3, found.message

@@ -51,7 +51,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     warm_start : bool, default=False
         Go on from the previous fit where the data have the same shape.
     early_stopping : bool, default=False
-        Hold out a share of the rows and keep the point with the lowest error there.
+        Hold out a share of the rows and keep the point with the lowest error there. (`C` is still translated with the
+        weight of all rows.)
     validation_fraction : float, default=0.1
         The share held out with `early_stopping`.
     n_iter_no_change : int, default=5
@@ -224,7 +225,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         for name, kinds in self._parameter_kinds.items():
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, kinds):
-                raise TypeError(f"{name} must be a number{' or None' if type(None) in kinds else ''}, got {given!r}")
+                kind = "an integer" if Integral in kinds else "a number"
+                raise TypeError(f"{name} must be {kind}{' or None' if type(None) in kinds else ''}, got {given!r}")
         if self.lam is None and not 0 < self.C < np.inf:
             raise ValueError(f"C must be positive and finite, got {self.C!r}")
         if self.n_iter_no_change < 1:
@@ -236,9 +238,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         """Multiply sample weights with class weights."""
         if self.class_weight is None:
             return batch
-        given = batch.weight.values if batch.weight.stride else None
+        given = np.broadcast_to(batch.weight.values, codes.shape)
         per_class = compute_class_weight(self.class_weight, classes=classes, y=classes[codes], sample_weight=given)
-        weights = per_class[codes] * (1.0 if given is None else given)
+        weights = per_class[codes] * given
         return batch._replace(weight=as_weights(weights, len(codes)))
 
     def _lam(self, batch: Batch) -> float:
@@ -255,9 +257,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         parts = train_test_split(rows, test_size=self.validation_fraction, random_state=seed, stratify=batch.y)
         weights = batch.weight.values if batch.weight.stride else None
         kept, held = (
-            as_batch(X[np.sort(part)], batch.y[np.sort(part)], None if weights is None else weights[np.sort(part)])
-            for part in parts
+            as_batch(X[part], batch.y[part], None if weights is None else weights[part]) for part in map(np.sort, parts)
         )
+        check_labels(kept)
         return kept, held
 
     def _keep(self, solution: Solution) -> None:
@@ -269,8 +271,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self.solver_ = solution.solver
         self.n_iter_ = max(1, int(np.ceil(solution.n_epochs)))
         self.n_steps_ = solution.n_steps
-        if self.warm_start:
-            self._solution = solution
+        self._solution = solution if self.warm_start else None
         if solution.status.fell_short or (
             solution.status is Status.FINISHED
             and solution.certificate is not None

@@ -29,7 +29,7 @@ def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None
         def watch(progress: Progress) -> None:
             nonlocal first_gap
             gap = progress.relative_gap
-            first_gap = min(first_gap, gap) if math.isinf(first_gap) else first_gap
+            first_gap = gap if math.isinf(first_gap) else first_gap
             done = max(share_done(gap, first_gap, progress.tol), progress.epoch / progress.max_iter)
             left = progress.seconds * (1.0 - done) / done if done > 0 else math.inf
             clock = f"{progress.seconds:.1f} s" + (f", {left:.1f} s left" if 0 < left < math.inf else "")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from primalsvm.objective import Evaluation, Problem, check_labels
+from primalsvm.objective import Evaluation, Problem, check_labels, check_signs
 from primalsvm.rows import Batch, as_batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.dual_ascent import DualAscent
@@ -122,8 +122,10 @@ def solve(
     batch = as_batch(X, y, sample_weight)
     check_labels(batch)
     held_out = None if validation is None else as_batch(*validation)
-    if held_out is not None and shape(held_out.rows)[1] != shape(batch.rows)[1]:
-        raise ValueError("the validation rows have another number of features than X")
+    if held_out is not None:
+        check_signs(held_out)
+        if shape(held_out.rows)[1] != shape(batch.rows)[1]:
+            raise ValueError("the validation rows have another number of features than X")
     return drive(
         problem,
         batch,
@@ -147,6 +149,8 @@ def choose(solver: "str | Solver", m: int, d: int) -> Solver:
     (Newton(), DualAscent(shrinking=True), Newton())
     """
     if not isinstance(solver, str):
+        if isinstance(solver, type) or not hasattr(solver, "advance"):
+            raise TypeError(f"solver must be a name or a solver object such as DualAscent(), got {solver!r}")
         return solver
     if solver == "auto":
         solver = "newton" if m * d < SMALL or (d <= FEW_FEATURES and m >= d) else "dual_ascent"
@@ -185,7 +189,7 @@ def drive(
             if interrupted():
                 status = Status.INTERRUPTED
             elif state.finished:
-                status = Status.FINISHED
+                status = Status.FINISHED if solver.self_paced or not stops.certify else Status.STALLED
             elif state.epoch >= stops.max_iter and not solver.self_paced:
                 status = Status.MAX_ITER
             elif stops.max_seconds is not None and seconds >= stops.max_seconds:
@@ -240,7 +244,8 @@ class _Keeper:
         self.bound = max(self.bound, evaluation.dual)
         error = np.nan if self.validation is None else held_out_error(self.validation, evaluation, self.team)
         merit = evaluation.primal if self.validation is None else error
-        if merit < self.merit or not hasattr(self, "best") or np.isnan(merit):
+        unjudged = self.validation is None and not self.stops.certify  # the latest is as good as any
+        if merit < self.merit or not hasattr(self, "best") or unjudged:
             self.best, self.merit, self.stale = evaluation, merit, 0
         elif self.validation is not None:
             self.stale += 1
@@ -258,7 +263,7 @@ class _Keeper:
 
 def held_out_error(batch: Batch, evaluation: Evaluation, team: Team) -> float:
     """The weighted share of rows on the wrong side."""
-    wrong = (team.scores(batch.rows, evaluation.w) + evaluation.b) * batch.y <= 0
+    wrong = (team.scores(batch.rows, evaluation.w) + evaluation.b > 0) != (batch.y > 0)
     weights = np.broadcast_to(batch.weight.values, wrong.shape) if batch.weight.stride == 0 else batch.weight.values
     return float(np.average(wrong, weights=weights))
 
@@ -270,13 +275,17 @@ def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -
     if status is Status.CONVERGED:
         return f"converged after {epoch:g} epochs to {reached}"
     if status is Status.FINISHED:
-        return f"finished after {epoch:.4g} epochs at {reached}"
+        above = np.isfinite(relative_gap) and relative_gap > stops.tol
+        return f"finished after {epoch:.4g} epochs at {reached}" + (f" > tol {stops.tol:.1e}" if above else "")
     if status is Status.EARLY_STOPPING:
         return (
             f"stopped early after {epoch:g} epochs: the validation error has not fallen for {stops.patience} "
             f"evaluations (at {reached})"
         )
     short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
+    if status is Status.STALLED:
+        advice = "only rounding is left to it; scale the features, or regularise more (a larger lam, a smaller C)"
+        return f"stalled after {epoch:g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_ITER:
         advice = "raise max_iter, scale the features, or regularise more (a larger lam, a smaller C)"
         return f"stopped after {epoch:g} epochs at {reached}{short}: {advice}"

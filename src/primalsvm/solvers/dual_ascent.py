@@ -40,7 +40,6 @@ from primalsvm.rows import (
     add,
     dot,
     fetch,
-    inner,
     locate,
     prefetch,
     sampled_squared_norms,
@@ -50,6 +49,7 @@ from primalsvm.rows import (
     total_weight,
     weight_of,
 )
+from primalsvm.solution import relative_gap
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD, interleave, run_length, shuffled_runs
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
@@ -181,6 +181,7 @@ class DualState:
     rng: np.random.Generator
     dual_sum: float  # Σ cᵢ (−ℓ*(−αᵢ))
     target: float
+    certify: bool
     copies: Vector  # one v per thread
     mean_v: Vector  # running means over the sweeps
     mean_beta: float
@@ -211,7 +212,7 @@ class DualState:
 
 @dataclass(frozen=True)
 class DualAscent:
-    """Dual coordinate ascent over mixed blocks of rows: accurate, and the default.
+    """Dual coordinate ascent over mixed blocks of rows: accurate; the choice for many features.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ class DualAscent:
         mean_norm = float(sampled_squared_norms(batch.rows).mean())
         total = total_weight(batch)
         warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
-        alpha = previous.alpha.astype(np.float64) if warm else np.zeros(m)
+        alpha = problem.clipped(batch, previous.alpha) if warm else np.zeros(m)
         growing = not warm and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
         length = run_length(m)
         return DualState(
@@ -256,6 +257,7 @@ class DualAscent:
             rng=np.random.default_rng(run.seed),
             dual_sum=problem.conjugate_sum(batch, alpha),
             target=run.target,
+            certify=run.certify,
             copies=np.empty((0, d)),
             mean_v=np.zeros(d),
             mean_beta=0.0,
@@ -311,7 +313,7 @@ class DualAscent:
         beta = sum(outcome.beta for outcome in outcomes)
         # Σc · D along the joint change δ, at step t ∈ [0, 1], is at least  t · rise − t²/2 · bend,  as −ℓ* is concave.
         along, square = joint_change(state.v, state.copies, frame.caution)
-        s = 1.0 / (problem.lam * max(outcome.seen for outcome in outcomes))
+        s = 1.0 / (problem.lam * (max(outcome.seen for outcome in outcomes) or frame.total))
         implied = frame.centre + s * frame.strength * frame.beta
         rise = sum(outcome.gain for outcome in outcomes) - s * along - implied * beta
         bend = s * (square + frame.strength * beta * beta)
@@ -333,20 +335,20 @@ class DualAscent:
         state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta
         s = 1.0 / (problem.lam * state.total)
         b = state.centre + state.strength * s * state.beta
-        penalty = problem.lam / 2 * s * s * inner(state.v, state.v)
         gap = state.sweep_gap / state.total
-        if problem.intercept == "penalized":
-            penalty += problem.lam / 2 * b * b
         if problem.intercept == "free":
             state.centre = b
             gap += abs(b * state.beta) / state.total
-        dual = state.dual_sum / state.total - penalty
+        if state.awake == 0:  # everyone slept: this sweep tells nothing
+            return
+        dual = state.dual_sum / state.total - problem.regularizer(s * state.v, b)
         # Each row's gap was measured before its step, so the sum lags behind by about one sweep's progress.
         now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
         state.lagging_gap = gap
-        state.estimate = now / max(abs(dual + now), abs(dual), np.finfo(float).tiny)
+        state.estimate = relative_gap(dual + now, dual)
         promising = state.estimate * state.trust <= state.target
         state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
+        state.finished = not state.certify and state.estimate <= state.target
 
     def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
         """P at the running mean of w, with the best b if it is free; D at α."""
@@ -358,15 +360,14 @@ class DualAscent:
         if problem.intercept == "free":
             b = problem.best_intercept(batch, scores)
         primal = problem.value_at(batch, scores, w, b)
-        scale = max(abs(primal), abs(dual))
-        if 0.0 < state.estimate < np.inf and scale > 0.0:
-            state.trust = float(np.clip((primal - dual) / scale / state.estimate, 0.2, 5.0))
+        if 0.0 < state.estimate < np.inf:
+            state.trust = float(np.clip(relative_gap(primal, dual) / state.estimate, 0.2, 5.0))
         state.work = 0
         return Evaluation(w, b, primal, dual)
 
     def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:
-        """The running mean of w = s v, and b; before the first sweep has ended, w and b themselves."""
-        s = 1.0 / (problem.lam * state.seen)
+        """The running mean of w = s v (before the first sweep has ended, w itself), and b (if free, its centre)."""
+        s = 1.0 / (problem.lam * (state.seen or state.total))
         v, beta = (state.mean_v, state.mean_beta) if state.epoch >= 1.0 else (state.v, state.beta)
         implied = 0.0 if problem.intercept == "free" else s * state.strength * beta
         return s * v, state.centre + implied

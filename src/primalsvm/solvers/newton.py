@@ -25,6 +25,7 @@ from primalsvm.compiled import kernel
 from primalsvm.losses import conjugate, conjugate_curvature, dual_step, feasible, value
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import Batch, Vector, add, inner, sampled_squared_norms, shape, total_weight, weight_of
+from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team, blas_threads
 
@@ -37,6 +38,7 @@ BLOCK = 1024  # rows that are made dense at a time
 INNER_ACCURACY = 0.05  # of the gap: how well Φ is minimised before q changes
 ARMIJO = 1e-4
 FUTILE = 10  # steps without change after which only rounding is left
+STILL = 0.999  # a new α that leaves this much of the gap changes nothing
 SHORTEST_STEP = 2.0**-30
 
 
@@ -130,6 +132,7 @@ class NewtonState:
     q: float
     last_q: float
     target: float
+    certify: bool
     estimate: float = np.inf
     outer_gap: float = 0.0  # when α last changed
     stuck: bool = False
@@ -177,6 +180,7 @@ class Newton:
             q=max(FIRST_Q, last_q),
             last_q=last_q,
             target=run.target,
+            certify=run.certify,
         )
         self._refresh(problem, batch, state, team)
         return state
@@ -188,8 +192,9 @@ class Newton:
         state.epoch += 1.0
         gap = self._gap(problem, batch, state)
         state.worth_evaluating = state.estimate <= state.target
-        state.futile = state.futile + 1 if state.stuck and state.q == state.last_q else 0
-        state.finished = state.futile >= FUTILE
+        lost = state.stuck and state.q == state.last_q and gap >= STILL * state.outer_gap
+        state.futile = state.futile + 1 if lost else 0
+        state.finished = state.futile >= FUTILE or (not state.certify and state.worth_evaluating)
         if slack <= INNER_ACCURACY * gap or state.stuck:
             state.alpha[:] = state.a
             if gap > FAST_ENOUGH * state.outer_gap:
@@ -305,7 +310,7 @@ class Newton:
         gap = abs(primal - dual)
         if problem.intercept == "free":
             gap += abs(state.b * state.sums.balance) / total
-        state.estimate = gap / max(abs(primal), abs(dual), np.finfo(float).tiny)
+        state.estimate = relative_gap(primal, primal - gap)
         return gap
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:

@@ -30,6 +30,7 @@ is lower. A run of `n_iter` steps returns what the paper returns.
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ from primalsvm.rows import (
     value_dtype,
     weight_of,
 )
+from primalsvm.solution import relative_gap
 from primalsvm.solvers.dual_ascent import sharpen
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD
 from primalsvm.solvers.protocol import Run
@@ -255,6 +257,10 @@ class Pegasos:
     precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        for name in ("batch_size", "n_iter", "tries"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Integral):
+                raise TypeError(f"{name} must be an integer, got {given!r}")
         if self.batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {self.batch_size!r}")
         if self.n_iter is not None and self.n_iter < self.tries:
@@ -456,7 +462,7 @@ class Pegasos:
         self, problem: Problem, batch: Batch, state: PegasosState, own: Evaluation, alpha: Vector, team: Team
     ) -> Evaluation:
         """The best of P and D at the output and at a dual point better than α, where that may reach the target."""
-        gap = (own.primal - own.dual) / max(abs(own.primal), abs(own.dual))
+        gap = relative_gap(own.primal, own.dual)
         sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
         within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last
         if gap <= state.target or not within_reach or sweeps == 0:

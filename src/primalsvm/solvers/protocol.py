@@ -46,4 +46,4 @@ class Solver(Protocol):
         """The solution that the state stands for, with P and D."""
 
     def iterate(self, problem: Problem, batch: Batch, state: Any) -> tuple[Vector, float]:
-        """The same solution without its objective values, at no cost in passes over the rows."""
+        """The solver's own point, at no cost in passes over the rows; `evaluate` may find a better b, or w."""
