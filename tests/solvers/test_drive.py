@@ -115,13 +115,13 @@ def test_the_best_point_and_the_best_bound_are_kept():
 
 
 def test_a_validation_set_stops_early_and_keeps_its_best_point():
-    # On the first axis, rows at ±1: w = (−1,) errs everywhere, (1,) nowhere, (0,) on all (a score of 0 is no decision).
+    # On the first axis, rows at ±1: w = (−1,) errs everywhere, (1,) nowhere, (0,) on +1 (a score of 0 predicts −1).
     held = as_batch(np.array([[1.0, 0, 0], [-1.0, 0, 0]]), [1, -1])
     script = Script([(2.0, 0.0, [-1, 0, 0]), (1.9, 0.0, [1, 0, 0]), (1.5, 0.0, [-1, 0, 0]), (1.0, 0.0, [0, 0, 0])])
     found = drive(PROBLEM, BATCH, script, Stops(patience=2), validation=held)
     assert found.status is Status.EARLY_STOPPING and found.n_epochs == 4
     assert found.w[0] == 1 and found.certificate.primal == 1.9
-    assert found.trace["validation_error"].tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert found.trace["validation_error"].tolist() == [1.0, 0.0, 1.0, 0.5]
     assert "validation error has not fallen for 2 evaluations" in found.message
 
 
