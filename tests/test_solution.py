@@ -31,7 +31,7 @@ def test_certificate_pickles():
 
 def test_statuses_that_fall_short():
     short = {status.value for status in Status if status.fell_short}
-    assert short == {"max_iter", "max_seconds", "interrupted"}
+    assert short == {"stalled", "max_iter", "max_seconds", "interrupted"}
 
 
 def test_trace_becomes_a_table():
