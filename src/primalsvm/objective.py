@@ -87,6 +87,13 @@ class Problem:
         losses = float(_loss_sum(self.loss, batch.y, batch.weight, scores, b))
         return self.regularizer(w, b) + losses / total_weight(batch)
 
+    def evaluate_primal(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[float, float, Vector]:
+        """b (the best one for w, if it is free), P(w, b), and the scores ⟨w, xᵢ⟩ it took."""
+        scores = team.scores(batch.rows, w)
+        if self.intercept == "free":
+            b = self.best_intercept(batch, scores)
+        return b, self.value_at(batch, scores, w, b), scores
+
     def subgradient(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[Vector, float]:
         """A sub-gradient of P in (w, b): λw + (1/Σc) Σ cᵢ ℓ'(pᵢ) xᵢ, and its part in b (0.0 without intercept)."""
         slopes = self.slopes_at(batch, team.scores(batch.rows, w), b)
@@ -157,10 +164,8 @@ class Problem:
         alpha = self.balanced(batch, alpha)
         w, b = self.combined(batch, alpha, team)
         dual = self.dual_value(batch, alpha, w, b)
-        scores = team.scores(batch.rows, w)
-        if self.intercept == "free":
-            b = self.best_intercept(batch, scores)
-        return Evaluation(w, b, self.value_at(batch, scores, w, b), dual)
+        b, primal, _ = self.evaluate_primal(batch, w, b, team)
+        return Evaluation(w, b, primal, dual)
 
 
 # ---- sums over rows, given scores or dual variables ------------------------------------------------------------------

@@ -356,10 +356,7 @@ class DualAscent:
             state.v = team.combine(batch, state.alpha)
         dual = problem.lower_bound(batch, state.alpha, team, state.v)
         w, b = self.iterate(problem, batch, state)
-        scores = team.scores(batch.rows, w)
-        if problem.intercept == "free":
-            b = problem.best_intercept(batch, scores)
-        primal = problem.value_at(batch, scores, w, b)
+        b, primal, _ = problem.evaluate_primal(batch, w, b, team)
         if 0.0 < state.estimate < np.inf:
             state.trust = float(np.clip(relative_gap(primal, dual) / state.estimate, 0.2, 5.0))
         state.work = 0

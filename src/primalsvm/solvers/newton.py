@@ -315,9 +315,7 @@ class Newton:
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
-        scores = team.scores(batch.rows, state.w)
-        b = problem.best_intercept(batch, scores) if problem.intercept == "free" else state.b
-        primal = problem.value_at(batch, scores, state.w, b)
+        b, primal, _ = problem.evaluate_primal(batch, state.w, state.b, team)
         return Evaluation(state.w.copy(), b, primal, problem.lower_bound(batch, state.a, team))
 
     def iterate(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:

@@ -449,10 +449,7 @@ class Pegasos:
     def evaluate(self, problem: Problem, batch: Batch, state: PegasosState, team: Team) -> Evaluation:
         """P at the output, with the best b if it is free; D at the mean slopes."""
         w, b = self.iterate(problem, batch, state)
-        scores = team.scores(batch.rows, w)
-        if problem.intercept == "free":
-            b = problem.best_intercept(batch, scores)
-        primal = problem.value_at(batch, scores, w, b)
+        b, primal, scores = problem.evaluate_primal(batch, w, b, team)
         now = problem.slopes_at(batch, scores, b)  # for the rows that the tail has not visited
         alpha = -np.divide(state.slopes, state.visits, out=now, where=state.visits > 0)
         own = Evaluation(w, b, primal, problem.lower_bound(batch, alpha, team))
