@@ -21,6 +21,8 @@ from primalsvm.rows import (
     shape,
     squared_norms_of,
     stored,
+    stored_bytes,
+    take,
     total_weight,
     value_dtype,
 )
@@ -307,3 +309,23 @@ def test_sampled_norms_are_those_of_evenly_spaced_rows():
     norms = (X**2).sum(axis=1)
     np.testing.assert_allclose(sampled_squared_norms(as_rows(X)), norms)
     np.testing.assert_allclose(sampled_squared_norms(as_rows(X), 11), norms[::10])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("chosen", [[5, 0, 5, M - 1], list(range(M)), []], ids=["some", "all", "none"])
+def test_taken_rows_are_copies_of_those_chosen(convert, chosen):
+    X = matrix(np.float32)
+    chosen = np.array(chosen, dtype=np.int64)
+    rows = as_rows(convert(X))
+    taken = take(rows, chosen)
+    scores = np.empty(chosen.size)
+    scores_of(taken, np.arange(1.0, D + 1), 0, chosen.size, scores)
+    np.testing.assert_allclose(scores, X[chosen] @ np.arange(1.0, D + 1), rtol=1e-6)
+    assert shape(taken) == (chosen.size, D)
+    assert stored_bytes(taken) == stored_bytes(rows, chosen)
+
+
+def test_stored_bytes_are_those_of_values_and_indices():
+    X = matrix(np.float32)
+    assert stored_bytes(as_rows(X)) == X.nbytes
+    assert stored_bytes(as_rows(sp.csr_matrix(X))) == 8 * np.count_nonzero(X)

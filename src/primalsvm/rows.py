@@ -347,6 +347,21 @@ def stored(rows: Rows) -> int:
     return int(rows.indptr[-1]) if isinstance(rows, CSR) else rows.values.size
 
 
+def stored_bytes(rows: Rows, chosen: Vector | None = None) -> int:
+    """The bytes of the stored entries, of all rows or of the chosen ones."""
+    m, d = shape(rows)
+    if isinstance(rows, Dense):
+        return (m if chosen is None else chosen.shape[0]) * d * rows.values.itemsize
+    entries = stored(rows) if chosen is None else int(row_lengths(rows, chosen).sum())
+    return entries * (rows.data.itemsize + rows.indices.itemsize)
+
+
+def row_lengths(rows: CSR, chosen: Vector) -> Vector:
+    """The number of stored entries of each chosen row."""
+    lengths: Vector = rows.indptr[chosen + 1] - rows.indptr[chosen]
+    return lengths
+
+
 def value_dtype(rows: Rows) -> np.dtype[Any]:
     """The dtype of the stored values."""
     return rows.data.dtype if isinstance(rows, CSR) else rows.values.dtype
@@ -397,6 +412,37 @@ def as_batch(X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = Non
     if not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity")
     return Batch(rows, labels, as_weights(sample_weight, m))
+
+
+@kernel
+def _copy_entries(rows, chosen, copy):  # type: ignore[no-untyped-def]  # compiled
+    n = chosen.shape[0]
+    for k in range(n):
+        if k + 4 < n:
+            fetch(rows, np.uint64(chosen[k + 4]))
+        source = rows.indptr[chosen[k]] - copy.indptr[k]
+        for j in range(copy.indptr[k], copy.indptr[k + 1]):
+            copy.data[j] = rows.data[source + j]
+            copy.indices[j] = rows.indices[source + j]
+
+
+def take(rows: Rows, chosen: Vector) -> Rows:
+    """Copies of the chosen rows, side by side.
+
+    Examples
+    --------
+    >>> take(as_rows(np.eye(3)), np.array([2, 0])).values
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    if isinstance(rows, Dense):
+        return Dense(rows.values[chosen])
+    indptr = np.zeros(chosen.shape[0] + 1, rows.indptr.dtype)
+    np.cumsum(row_lengths(rows, chosen), out=indptr[1:])
+    entries = int(indptr[-1])
+    copy = CSR(np.empty(entries, rows.data.dtype), np.empty(entries, rows.indices.dtype), indptr, rows.n_features)
+    _copy_entries(rows, chosen, copy)
+    return copy
 
 
 # ---- the two passes over all rows ------------------------------------------------------------------------------------

@@ -8,6 +8,9 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from primalsvm import DualAscent, Hinge, Logistic, Problem, SmoothedHinge, SquaredHinge, Status, solve
+from primalsvm.rows import as_batch
+from primalsvm.solvers.protocol import Run
+from primalsvm.team import Team
 from tests import reference
 from tests.reference import LOSSES, noisy, sparse_noisy, weights
 
@@ -152,6 +155,25 @@ def test_shrinking_changes_the_way_but_not_the_goal():
     assert on.status is off.status is Status.CONVERGED
     assert abs(on.certificate.primal - off.certificate.primal) <= on.certificate.gap + off.certificate.gap
     assert on.n_steps / on.n_epochs < 0.9 * off.n_steps / off.n_epochs  # some rows did sleep
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("c", [None, weights(20_000)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_sweeps_over_copies_keep_v_and_d_in_step_with_alpha(convert, c, n_jobs):
+    problem, batch = Problem(Hinge(), 1e-4, "free"), as_batch(convert(BIG_X), BIG_Y, c)
+    solver = DualAscent()
+    over_copies = over_all = 0
+    with Team(n_jobs) as team:
+        state = solver.start(problem, batch, Run(1e-6, True, 100, 0), team)
+        while state.epoch < 30:
+            state = solver.advance(problem, batch, state, team)
+            over_copies += state.copies is not None
+            over_all += state.copies is None
+            scale = np.abs(state.v).max()
+            np.testing.assert_allclose(state.v, team.combine(batch, state.alpha), rtol=1e-9, atol=1e-9 * scale)
+            assert state.dual_sum == pytest.approx(problem.conjugate_sum(batch, state.alpha), rel=1e-9)
+    assert over_copies > 5 and over_all > 5
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -5,20 +5,26 @@
     v = Σ cᵢ αᵢ xᵢ,  s = 1/(λ Σc),  w = s v
     for i in a fresh order of the rows that are awake:
         p  = s ⟨v, xᵢ⟩ + b
-        q  = s cᵢ (‖xᵢ‖² + ρ)
+        q  = s cᵢ (‖xᵢ‖² + ρ) / ω
         α' = argmax −ℓ*(−α') − p (α' − αᵢ) − q/2 (α' − αᵢ)²         `Loss.dual_step`
         v += cᵢ (α' − αᵢ) xᵢ;  β += cᵢ (α' − αᵢ);  αᵢ = α'
 
 Intercept. b = b₀ + ρ s β with β = Σ cᵢ αᵢ: the weight of a constant feature of strength ρ around a centre b₀.
 Penalised: ρ = 1, b₀ = 0. Free: after every sweep the centre moves to b, a proximal-point method whose limit has β = 0.
 
+Over-relaxation. ω = 1 at first, then 1.4 as in SOR. The step maximises a q-strongly concave model, so it raises that by
+at least q/2 (α' − αᵢ)², and D by that less (ω − 1) q/2 (α' − αᵢ)²: it never falls for ω < 2.
+
 First sweep. Where λm is large, the first sweep solves the problem of the rows seen so far: s = 1/(λ Σ_seen c).
 
 Shrinking. A row that does not move, nor would if its score changed by `SLACK`, sleeps for 1, 3, 7, … sweeps, and starts
 over when it moves. Nothing has to be undone: everyone wakes up, and the certificate looks at all rows.
 
-Primal point. w(α) swings about on its way to w*: what is returned is a running mean of w over the sweeps, whose P is
-lower by a quarter on text, while D is that of α itself.
+Copies. Once few rows move, they lie far apart, and reading them costs more than the arithmetic. They are then copied
+side by side, and `COPIED_SWEEPS` sweeps over the copies (in the cache, if it holds them) follow each sweep over all.
+
+Primal point. w(α) swings about on its way to w*: what is returned is a running mean of w over the sweeps, longer the
+slower they progress, whose P is lower by a quarter on text, while D is that of α itself.
 
 Threads. Each member takes a part of a chunk with its own copy of v. All pull v the same way at first, so a member
 counts its own changes as many times as there are members (as CoCoA+, Ma et al. 2015), later half as cautiously. The
@@ -37,6 +43,7 @@ from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
     Batch,
     Vector,
+    Weights,
     add,
     dot,
     fetch,
@@ -46,11 +53,13 @@ from primalsvm.rows import (
     shape,
     squared_norm,
     stored,
+    stored_bytes,
+    take,
     total_weight,
     weight_of,
 )
 from primalsvm.solution import relative_gap
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD, interleave, run_length, shuffled_runs
+from primalsvm.solvers.order import AHEAD, FAR_AHEAD, interleave, room_for_order, run_length, shuffled_runs
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
 
@@ -59,7 +68,11 @@ LONGEST_NAP = 15  # sweeps
 CHUNK = 65_536  # rows between two looks at the clock
 CHUNK_PER_THREAD = 16_384  # rows between two merges: fresh enough to converge like one thread
 CAUTIOUS_SWEEPS = 10  # after which members' changes overlap less
-MEMORY = 0.4  # share of the past in the running mean of w (text: 0.3 to 0.5 best)
+RELAXATION = 1.4  # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less)
+RELAXED_FROM = 5  # sweeps: before, larger steps only add to the swinging
+COPIED_SWEEPS = 4  # over the copies, for each one over all rows (text: 3 to 5 best)
+COPIED_SHARE = 0.07  # of the input's bytes, that the copies may take
+SHORT_MEMORY, LONG_MEMORY = 0.4, 0.7  # share of the past in the running mean of w, early and late (text: ± 0.1 best)
 TRUST_V_UNTIL = 1e-7  # relative gap below which v is recomputed from α first: its rounding may add up to 1e-12
 FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
 WORK_PER_EVALUATION = 5.0  # evaluations stay under a fifth of the work
@@ -76,6 +89,7 @@ class Frame(NamedTuple):
     beta: float  # Σ cᵢ αᵢ
     seen: float  # Σc of the rows seen so far; `total` after the first sweep
     pace: float  # rows that the whole team visits while one member visits one
+    relaxation: float  # ω
     caution: float  # how many times over a member counts its own changes, for those of the others
 
 
@@ -118,7 +132,7 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
         p = s * dot(rows, i, v) + frame.centre + frame.strength * s * beta
         if norms[i] < 0.0:  # the first visit: the row is in the cache now
             norms[i] = squared_norm(rows, i)
-        q = frame.caution * s * c * (norms[i] + frame.strength)
+        q = frame.caution / frame.relaxation * s * c * (norms[i] + frame.strength)
         new = dual_step(loss, p, y[i], old, q)
         kept = conjugate(loss, -old, y[i])
         gap += c * (value(loss, p, y[i]) + kept + old * p)
@@ -138,6 +152,24 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
             nap[i] = min(2 * nap[i] + 1, LONGEST_NAP)
             sleep[i] = nap[i]
     return Outcome((beta - frame.beta) / frame.caution, gain, gap, seen)
+
+
+class Part(NamedTuple):
+    """Rows to visit, with what is kept of each: all rows, or copies of those that still move."""
+
+    batch: Batch
+    alpha: Vector
+    norms: Vector
+    sleep: Vector  # empty: nobody sleeps
+    nap: Vector
+    order: Vector
+
+
+class Copies(NamedTuple):
+    """The rows that still move, side by side."""
+
+    chosen: Vector  # which rows they are
+    part: Part
 
 
 class Warm(NamedTuple):
@@ -182,9 +214,11 @@ class DualState:
     dual_sum: float  # Σ cᵢ (−ℓ*(−αᵢ))
     target: float
     certify: bool
-    copies: Vector  # one v per thread
+    threads_v: Vector  # one v per thread
     mean_v: Vector  # running means over the sweeps
     mean_beta: float
+    copies: Copies | None = None  # what the sweeps go over, if not over all rows
+    copied_sweeps: int = 0  # that are left of them
     awake: int = 0  # rows in this sweep's order
     position: int = 0  # how many of them have been visited
     sweep_gap: float = 0.0
@@ -200,7 +234,16 @@ class DualState:
     def frame(self, lam: float, pace: int) -> Frame:
         """The scalars a chunk starts from."""
         caution = float(pace) if self.epoch < CAUTIOUS_SWEEPS else 0.5 * (1.0 + pace)
-        return Frame(lam, self.total, self.strength, self.centre, self.beta, self.seen, float(pace), caution)
+        relaxation = 1.0 if self.epoch < RELAXED_FROM else RELAXATION
+        return Frame(
+            lam, self.total, self.strength, self.centre, self.beta, self.seen, float(pace), relaxation, caution
+        )  # fmt: skip
+
+    def part(self, batch: Batch) -> Part:
+        """What this sweep goes over."""
+        if self.copies is not None:
+            return self.copies.part
+        return Part(batch, self.alpha, self.norms, self.sleep, self.nap, self.order)
 
     def account(self, outcome: Outcome, step: float = 1.0) -> None:
         """Add up what a chunk did, taken with the given step."""
@@ -241,7 +284,6 @@ class DualAscent:
         warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
         alpha = problem.clipped(batch, previous.alpha) if warm else np.zeros(m)
         growing = not warm and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
-        length = run_length(m)
         return DualState(
             alpha=alpha,
             v=team.combine(batch, alpha),
@@ -253,12 +295,12 @@ class DualAscent:
             seen=0.0 if growing else total,
             sleep=np.zeros(m if self.shrinking else 0, np.uint8),
             nap=np.zeros(m if self.shrinking else 0, np.uint8),
-            order=np.empty(-(-m // length) * length, np.uint32 if m < 2**32 else np.uint64),
+            order=room_for_order(m),
             rng=np.random.default_rng(run.seed),
             dual_sum=problem.conjugate_sum(batch, alpha),
             target=run.target,
             certify=run.certify,
-            copies=np.empty((0, d)),
+            threads_v=np.empty((0, d)),
             mean_v=np.zeros(d),
             mean_beta=0.0,
         )
@@ -267,17 +309,18 @@ class DualAscent:
         """One chunk of coordinate steps; at the end of a sweep, the intercept's centre and the estimate of the gap."""
         m, d = shape(batch.rows)
         if state.position >= state.awake:
-            state.awake = interleave(shuffled_runs(state.rng, m), run_length(m), m, state.sleep, state.order)
-            state.position = 0
-            state.sweep_gap = 0.0
+            self._begin_sweep(batch, state)
+        part = state.part(batch)
         if team.size == 1:
-            order = state.order[state.position : min(state.position + CHUNK, state.awake)]
-            self._visit_alone(problem, batch, state, order)
+            order = part.order[state.position : min(state.position + CHUNK, state.awake)]
+            self._visit_alone(problem, part, state, order)
         else:
             worthwhile = 4 * d * m // max(stored(batch.rows), 1)  # rows whose work outweighs the copies of v
             chunk = team.size * max(CHUNK_PER_THREAD, worthwhile)
-            order = state.order[state.position : min(state.position + chunk, state.awake)]
-            self._visit_together(problem, batch, state, order, team)
+            order = part.order[state.position : min(state.position + chunk, state.awake)]
+            self._visit_together(problem, part, state, order, team)
+        if state.copies is not None:
+            state.alpha[state.copies.chosen[order]] = part.alpha[order]
         state.position += order.shape[0]
         state.steps += order.shape[0]
         state.work += order.shape[0]
@@ -286,25 +329,42 @@ class DualAscent:
             self._end_sweep(problem, m, state)
         return state
 
-    def _visit_alone(self, problem: Problem, batch: Batch, state: DualState, order: Vector) -> None:
+    def _begin_sweep(self, batch: Batch, state: DualState) -> None:
+        """Choose what to sweep over, and in which order."""
+        if state.copied_sweeps > 0:
+            state.copied_sweeps -= 1
+        elif state.copies is not None:
+            state.copies = None
+        elif self.shrinking and state.epoch > 2.0:
+            chosen = np.flatnonzero(state.nap == 0)
+            if 0 < stored_bytes(batch.rows, chosen) <= COPIED_SHARE * stored_bytes(batch.rows):
+                state.copies = copied(batch, chosen, state)
+                state.copied_sweeps = COPIED_SWEEPS - 1
+        part = state.part(batch)
+        m = part.alpha.shape[0]
+        state.awake = interleave(shuffled_runs(state.rng, m), run_length(m), m, part.sleep, part.order)
+        state.position = 0
+        state.sweep_gap = 0.0
+
+    def _visit_alone(self, problem: Problem, part: Part, state: DualState, order: Vector) -> None:
         unused = state.alpha[:0]
         outcome = ascend(
-            batch, problem.loss, state.frame(problem.lam, 1), state.norms, order,
-            state.alpha, state.v, state.sleep, state.nap, unused,
+            part.batch, problem.loss, state.frame(problem.lam, 1), part.norms, order,
+            part.alpha, state.v, part.sleep, part.nap, unused,
         )  # fmt: skip
         state.account(outcome)
 
-    def _visit_together(self, problem: Problem, batch: Batch, state: DualState, order: Vector, team: Team) -> None:
+    def _visit_together(self, problem: Problem, part: Part, state: DualState, order: Vector, team: Team) -> None:
         frame = state.frame(problem.lam, team.size)
-        if state.copies.shape[0] != team.size:
-            state.copies = np.empty((team.size, state.v.shape[0]))
+        if state.threads_v.shape[0] != team.size:
+            state.threads_v = np.empty((team.size, state.v.shape[0]))
         before = np.empty(order.shape[0])
 
         def visit(member: int, first: int, last: int) -> Outcome:
-            state.copies[member] = state.v
+            state.threads_v[member] = state.v
             outcome: Outcome = ascend(
-                batch, problem.loss, frame, state.norms, order[first:last],
-                state.alpha, state.copies[member], state.sleep, state.nap, before[first:last],
+                part.batch, problem.loss, frame, part.norms, order[first:last],
+                part.alpha, state.threads_v[member], part.sleep, part.nap, before[first:last],
             )  # fmt: skip
             return outcome
 
@@ -312,15 +372,15 @@ class DualAscent:
         outcomes = team.run(visit, parts)
         beta = sum(outcome.beta for outcome in outcomes)
         # Σc · D along the joint change δ, at step t ∈ [0, 1], is at least  t · rise − t²/2 · bend,  as −ℓ* is concave.
-        along, square = joint_change(state.v, state.copies, frame.caution)
+        along, square = joint_change(state.v, state.threads_v, frame.caution)
         s = 1.0 / (problem.lam * (max(outcome.seen for outcome in outcomes) or frame.total))
         implied = frame.centre + s * frame.strength * frame.beta
         rise = sum(outcome.gain for outcome in outcomes) - s * along - implied * beta
         bend = s * (square + frame.strength * beta * beta)
         step = min(max(rise / bend, 0.0), 1.0) if bend > 0.0 else 1.0
-        change = state.copies[0]
+        change = state.threads_v[0]
         if step < 1.0:
-            state.alpha[order] = before + step * (state.alpha[order] - before)
+            part.alpha[order] = before + step * (part.alpha[order] - before)
             change *= step
         state.v += change
         for outcome in outcomes:
@@ -329,7 +389,9 @@ class DualAscent:
     def _end_sweep(self, problem: Problem, m: int, state: DualState) -> None:
         state.epoch += 1.0
         state.seen = state.total
-        past = MEMORY if state.epoch > 2.0 else 0.0  # the first sweep is far from anything
+        past = float(np.clip(1.0 - 6.0 / state.epoch, SHORT_MEMORY, LONG_MEMORY))
+        if state.epoch <= 2.0:  # the first sweep is far from anything
+            past = 0.0
         state.mean_v *= past
         state.mean_v += (1.0 - past) * state.v
         state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta
@@ -347,6 +409,9 @@ class DualAscent:
         state.lagging_gap = gap
         state.estimate = relative_gap(dual + now, dual)
         promising = state.estimate * state.trust <= state.target
+        if state.copies is not None:  # the other rows have a say too
+            state.copied_sweeps = 0 if promising else state.copied_sweeps
+            return
         state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
         state.finished = not state.certify and state.estimate <= state.target
 
@@ -368,6 +433,20 @@ class DualAscent:
         v, beta = (state.mean_v, state.mean_beta) if state.epoch >= 1.0 else (state.v, state.beta)
         implied = 0.0 if problem.intercept == "free" else s * state.strength * beta
         return s * v, state.centre + implied
+
+
+def copied(batch: Batch, chosen: Vector, state: DualState) -> Copies:
+    """Copies of the chosen rows, with what is kept of each."""
+    weight = batch.weight if batch.weight.stride == 0 else Weights(batch.weight.values[chosen], 1)
+    part = Part(
+        batch=Batch(take(batch.rows, chosen), batch.y[chosen], weight),
+        alpha=state.alpha[chosen],
+        norms=state.norms[chosen],
+        sleep=state.sleep[:0],
+        nap=state.nap[:0],
+        order=room_for_order(chosen.shape[0]),
+    )
+    return Copies(chosen, part)
 
 
 def sharpen(problem: Problem, batch: Batch, alpha: Vector, centre: float, sweeps: int, team: Team) -> Vector:

@@ -34,6 +34,11 @@ def shuffled_runs(rng: np.random.Generator, m: int) -> Vector:
     return rng.permutation(-(-m // length)).astype(np.uint64) * np.uint64(length)
 
 
+def room_for_order(m: int) -> Vector:
+    """An array that `interleave` can write the order of m rows into."""
+    return np.empty(m, np.uint32 if m < 2**32 else np.uint64)
+
+
 @kernel
 def interleave(starts, length, m, sleep, out):  # type: ignore[no-untyped-def]  # compiled
     """Write the visiting order of the rows that are awake; returns how many. The others sleep one sweep less."""
