@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from primalsvm.estimators.linear_svc import LinearSVC
+    from primalsvm.estimators.svc import SVC
+    from primalsvm.estimators.transformers import FourierFeatures, Nystroem
     from primalsvm.losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
     from primalsvm.objective import Problem
     from primalsvm.solution import Certificate, Solution, Status
+    from primalsvm.solvers.asset import Asset
     from primalsvm.solvers.drive import solve
     from primalsvm.solvers.dual_ascent import DualAscent
     from primalsvm.solvers.newton import Newton
@@ -19,14 +22,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Asset": "solvers.asset",
     "Certificate": "solution",
     "DualAscent": "solvers.dual_ascent",
+    "FourierFeatures": "estimators.transformers",
     "Hinge": "losses",
     "LinearSVC": "estimators.linear_svc",
     "Logistic": "losses",
     "Newton": "solvers.newton",
+    "Nystroem": "estimators.transformers",
     "Pegasos": "solvers.pegasos",
     "Problem": "objective",
+    "SVC": "estimators.svc",
     "SmoothedHinge": "losses",
     "Solution": "solution",
     "SquaredHinge": "losses",
@@ -35,12 +42,16 @@ _HOME = {
 }
 
 __all__ = [
+    "SVC",
+    "Asset",
     "Certificate",
     "DualAscent",
+    "FourierFeatures",
     "Hinge",
     "LinearSVC",
     "Logistic",
     "Newton",
+    "Nystroem",
     "Pegasos",
     "Problem",
     "SmoothedHinge",

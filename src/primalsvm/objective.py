@@ -84,8 +84,11 @@ class Problem:
 
     def value_at(self, batch: Batch, scores: Vector, w: Vector, b: float) -> float:
         """P(w, b), given the scores ⟨w, xᵢ⟩."""
-        losses = float(_loss_sum(self.loss, batch.y, batch.weight, scores, b))
-        return self.regularizer(w, b) + losses / total_weight(batch)
+        return self.regularizer(w, b) + self.mean_loss(batch, scores, b)
+
+    def mean_loss(self, batch: Batch, scores: Vector, b: float) -> float:
+        """(1/Σc) Σ cᵢ ℓ(yᵢ, scoreᵢ + b)."""
+        return float(_loss_sum(self.loss, batch.y, batch.weight, scores, b)) / total_weight(batch)
 
     def evaluate_primal(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[float, float, Vector]:
         """b (the best one for w, if it is free), P(w, b), and the scores ⟨w, xᵢ⟩ it took."""

@@ -7,6 +7,7 @@ The arrays are the caller's own: float32, float64 or uint8 values, 32- or 64-bit
 viewed as unsigned, because a signed index costs a wrap-around test at every access (measured: twice the time).
 """
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from primalsvm.compiled import is_kind, kernel
 Vector: TypeAlias = npt.NDArray[Any]
 
 LINE = 64  # bytes in a cache line
+COMPUTED_AT_ONCE = 2048  # rows
 
 
 class CSR(NamedTuple):
@@ -40,7 +42,25 @@ class Dense(NamedTuple):
     values: Vector
 
 
-Rows: TypeAlias = CSR | Dense
+class Gram(NamedTuple):
+    """Rows of a kernel matrix, standing for rows φ(xᵢ): a w = Σ wⱼ φ(xⱼ) is the vector of its coefficients."""
+
+    values: Vector
+    number: Vector  # which rows they are
+
+
+class Computed(NamedTuple):
+    """Rows that are computed whenever they are needed, instead of being kept."""
+
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any]
+    compute: Callable[[Vector], Vector]  # the matrix of the rows with these numbers
+    expansion: bool = False  # they are rows of a kernel matrix
+
+
+Stored: TypeAlias = CSR | Dense | Gram
+Rows: TypeAlias = Stored | Computed
 
 
 class Weights(NamedTuple):
@@ -134,6 +154,13 @@ def _add(rows: Any, i: Any, c: Any, w: Any) -> Any:
 
         return csr
 
+    if is_kind(rows, Gram):
+
+        def gram(rows: Any, i: Any, c: Any, w: Any) -> Any:
+            w[rows.number[i]] += w.dtype.type(c)
+
+        return gram
+
     def dense(rows: Any, i: Any, c: Any, w: Any) -> Any:
         x = rows.values[i]
         c = w.dtype.type(c)
@@ -154,6 +181,13 @@ def _squared_norm(rows: Any, i: Any) -> Any:
             return s
 
         return csr
+
+    if is_kind(rows, Gram):
+
+        def gram(rows: Any, i: Any) -> Any:
+            return np.float64(rows.values[i, rows.number[i]])
+
+        return gram
 
     def dense(rows: Any, i: Any) -> Any:
         x = rows.values[i]
@@ -272,7 +306,7 @@ def _native(values: Vector) -> Vector:
     raise ValueError(f"X must hold real numbers, not {values.dtype}")
 
 
-def as_rows(X: Any) -> Rows:
+def as_rows(X: Any) -> Stored:
     """See a matrix as rows, after one pass that checks it.
 
     Parameters
@@ -339,19 +373,29 @@ def shape(rows: Rows) -> tuple[int, int]:
     """(m, d)."""
     if isinstance(rows, CSR):
         return rows.indptr.shape[0] - 1, rows.n_features
+    if isinstance(rows, Computed):
+        return rows.n_rows, rows.n_features
     return rows.values.shape[0], rows.values.shape[1]
+
+
+def in_memory(rows: Rows) -> Stored:
+    """The rows, unless they are not kept: for those who read them one by one, out of order."""
+    if isinstance(rows, Computed):
+        raise ValueError("this solver reads rows one by one, out of order: they have to be kept in memory")
+    return rows
 
 
 def stored(rows: Rows) -> int:
     """The number of stored entries: the work of one pass."""
-    return int(rows.indptr[-1]) if isinstance(rows, CSR) else rows.values.size
+    m, d = shape(rows)
+    return int(rows.indptr[-1] - rows.indptr[0]) if isinstance(rows, CSR) else m * d
 
 
 def stored_bytes(rows: Rows, chosen: Vector | None = None) -> int:
     """The bytes of the stored entries, of all rows or of the chosen ones."""
     m, d = shape(rows)
-    if isinstance(rows, Dense):
-        return (m if chosen is None else chosen.shape[0]) * d * rows.values.itemsize
+    if not isinstance(rows, CSR):
+        return (m if chosen is None else chosen.shape[0]) * d * value_dtype(rows).itemsize
     entries = stored(rows) if chosen is None else int(row_lengths(rows, chosen).sum())
     return entries * (rows.data.itemsize + rows.indices.itemsize)
 
@@ -364,6 +408,8 @@ def row_lengths(rows: CSR, chosen: Vector) -> Vector:
 
 def value_dtype(rows: Rows) -> np.dtype[Any]:
     """The dtype of the stored values."""
+    if isinstance(rows, Computed):
+        return rows.dtype
     return rows.data.dtype if isinstance(rows, CSR) else rows.values.dtype
 
 
@@ -426,7 +472,7 @@ def _copy_entries(rows, chosen, copy):  # type: ignore[no-untyped-def]  # compil
             copy.indices[j] = rows.indices[source + j]
 
 
-def take(rows: Rows, chosen: Vector) -> Rows:
+def take(rows: Stored, chosen: Vector) -> Stored:
     """Copies of the chosen rows, side by side.
 
     Examples
@@ -435,14 +481,72 @@ def take(rows: Rows, chosen: Vector) -> Rows:
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    if isinstance(rows, Dense):
-        return Dense(rows.values[chosen])
+    if not isinstance(rows, CSR):
+        return rows._replace(values=rows.values[chosen])
     indptr = np.zeros(chosen.shape[0] + 1, rows.indptr.dtype)
     np.cumsum(row_lengths(rows, chosen), out=indptr[1:])
     entries = int(indptr[-1])
     copy = CSR(np.empty(entries, rows.data.dtype), np.empty(entries, rows.indices.dtype), indptr, rows.n_features)
     _copy_entries(rows, chosen, copy)
     return copy
+
+
+def take_batch(batch: Batch, chosen: Vector) -> Batch:
+    """Copies of the chosen rows, with their labels and weights."""
+    weight = batch.weight if batch.weight.stride == 0 else Weights(batch.weight.values[chosen], 1)
+    return Batch(fetched(batch.rows, chosen), batch.y[chosen], weight)
+
+
+def fetched(rows: Rows, chosen: Vector) -> Stored:
+    """Copies of the chosen rows that kernels can read, computed where they have to be."""
+    if not isinstance(rows, Computed):
+        return take(rows, chosen)
+    values = rows.compute(chosen)
+    return Gram(values, chosen.astype(np.uint64)) if rows.expansion else Dense(values)
+
+
+def between(rows: Stored, start: int, stop: int) -> Stored:
+    """The rows start ≤ i < stop, in place."""
+    if not isinstance(rows, CSR):
+        return rows._replace(values=rows.values[start:stop])
+    return rows._replace(indptr=rows.indptr[start : stop + 1])
+
+
+def join(first: Batch, second: Batch) -> Batch:
+    """The rows of two batches, one after the other."""
+    m1, m2 = first.y.shape[0], second.y.shape[0]
+    a, b = first.rows, second.rows
+    if isinstance(a, CSR) and isinstance(b, CSR):
+        stops = np.concatenate([np.diff(a.indptr), np.diff(b.indptr)]).astype(np.uint64).cumsum()
+        rows: Rows = CSR(
+            np.concatenate([_entries_of(part, part.data) for part in (a, b)]),
+            np.concatenate([_entries_of(part, part.indices) for part in (a, b)]),
+            np.concatenate([[np.uint64(0)], stops]),
+            a.n_features,
+        )
+    elif isinstance(a, Dense) and isinstance(b, Dense):
+        rows = Dense(np.concatenate([a.values, b.values]))
+    else:
+        raise ValueError("sparse and dense rows cannot be joined")
+    weights = [np.broadcast_to(part.weight.values, part.y.shape) for part in (first, second)]
+    return Batch(rows, np.concatenate([first.y, second.y]), as_weights(np.concatenate(weights), m1 + m2))
+
+
+def _entries_of(rows: CSR, values: Vector) -> Vector:
+    return values[int(rows.indptr[0]) : int(rows.indptr[-1])]
+
+
+def readable(rows: Rows, start: int, stop: int) -> Iterator[tuple[int, Stored, int, int]]:
+    """The rows start ≤ i < stop in parts that kernels can read: (first, part, a, b), where part[k] is row first + k.
+
+    Stored rows are one part as they are; computed rows come in blocks.
+    """
+    if not isinstance(rows, Computed):
+        yield 0, rows, start, stop
+        return
+    for first in range(start, stop, COMPUTED_AT_ONCE):
+        n = min(COMPUTED_AT_ONCE, stop - first)
+        yield first, Dense(rows.compute(np.arange(first, first + n))), 0, n
 
 
 # ---- the two passes over all rows ------------------------------------------------------------------------------------
@@ -476,7 +580,10 @@ def sampled_squared_norms(rows: Rows, n: int = 1000) -> Vector:
     m, _ = shape(rows)
     chosen = np.linspace(0, m - 1, min(m, n)).astype(np.int64)
     norms = np.empty(chosen.shape[0])
-    squared_norms_of(rows, chosen, norms)
+    if isinstance(rows, Computed):
+        squared_norms_of(fetched(rows, chosen), np.arange(chosen.shape[0]), norms)
+    else:
+        squared_norms_of(rows, chosen, norms)
     return norms
 
 

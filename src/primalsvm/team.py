@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from primalsvm.rows import Batch, Rows, Vector, combine_rows, scores_of, shape
+from primalsvm.rows import Batch, Rows, Vector, combine_rows, readable, scores_of, shape
 
 
 class Team:
@@ -28,8 +28,9 @@ class Team:
     [1, 4, 9]
     """
 
-    def __init__(self, size: int = 1) -> None:
+    def __init__(self, size: int = 1, blas: int | None = None) -> None:
         self.size = size
+        self.blas = blas  # threads that BLAS may use between the members' work; None: as many as it is set to
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "Team":
@@ -52,6 +53,16 @@ class Team:
         own = work(*parts[0])
         return [own, *(other.result() for other in others)]
 
+    @contextmanager
+    def blas_limited(self, working: bool = False) -> Iterator[None]:
+        """BLAS keeps to this team's threads; while the members are `working` on their own, it leaves them the cores."""
+        limit = 1 if working and self.size > 1 else self.blas
+        if limit is None:
+            yield
+            return
+        with blas_threads.limited(limit):
+            yield
+
     def ranges(self, n: int) -> Iterator[tuple[int, int]]:
         """Cut 0 … n into `size` ranges."""
         edges = np.linspace(0, n, self.size + 1).astype(int)
@@ -63,7 +74,12 @@ class Team:
         """⟨xᵢ, w⟩ for every row, in double precision."""
         m = shape(rows)[0]
         out = np.empty(m)
-        self.run(lambda start, stop: scores_of(rows, w, start, stop, out), list(self.ranges(m)))
+
+        def part(start: int, stop: int) -> None:
+            for first, stored, a, b in readable(rows, start, stop):
+                scores_of(stored, w, a, b, out[first:])
+
+        self.run(part, list(self.ranges(m)))
         return out
 
     def combine(self, batch: Batch, alpha: Vector) -> Vector:
@@ -72,7 +88,9 @@ class Team:
 
         def part(start: int, stop: int) -> Vector:
             out = np.zeros(d)
-            combine_rows(batch, alpha, start, stop, out)
+            for first, stored, a, b in readable(batch.rows, start, stop):
+                weight = batch.weight._replace(values=batch.weight.values[first * batch.weight.stride :])
+                combine_rows(Batch(stored, batch.y[first:], weight), alpha[first:], a, b, out)
             return out
 
         parts = self.run(part, list(self.ranges(m)))
@@ -110,6 +128,12 @@ class _BlasThreads:
 
 
 blas_threads = _BlasThreads()
+
+
+def team_for(n_jobs: int | None) -> Team:
+    """The team that `n_jobs` means. As in scikit-learn, None is one thread and leaves BLAS alone."""
+    size = team_size(n_jobs)
+    return Team(size, None if n_jobs is None else size)
 
 
 def team_size(n_jobs: int | None) -> int:

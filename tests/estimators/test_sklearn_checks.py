@@ -2,9 +2,9 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from primalsvm import LinearSVC
+from primalsvm import SVC, FourierFeatures, LinearSVC, Nystroem
 
 
-@parametrize_with_checks([LinearSVC()])
+@parametrize_with_checks([LinearSVC(), SVC(), SVC(lam=0.01), Nystroem(), FourierFeatures()])
 def test_sklearn_check(estimator, check):
     check(estimator)

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC as Liblinear
 from primalsvm import Hinge, Logistic, Pegasos, Problem, SmoothedHinge, SquaredHinge, Status, solve
 from primalsvm.objective import ALONE
 from primalsvm.rows import as_batch
-from primalsvm.solvers import pegasos as module
+from primalsvm.solvers import stochastic as module
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import Sampler
 from tests import reference

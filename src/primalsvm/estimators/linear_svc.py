@@ -1,29 +1,19 @@
 """`LinearSVC`: a linear support vector classifier with a certificate."""
 
-import warnings
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primalsvm.estimators.progress import progress_bar
-from primalsvm.losses import Loss, by_name
-from primalsvm.objective import Problem, check_labels
-from primalsvm.rows import Batch, as_batch, as_rows, as_weights, shape, total_weight
-from primalsvm.solution import Certificate, Solution, Status
-from primalsvm.solvers.drive import Stops, choose, drive
+from primalsvm.estimators.classifier import MarginClassifier
+from primalsvm.losses import Loss
+from primalsvm.rows import as_rows
 from primalsvm.solvers.protocol import Solver
-from primalsvm.team import Team, team_size
+from primalsvm.team import team_for
 
 
-class LinearSVC(ClassifierMixin, BaseEstimator):
+class LinearSVC(MarginClassifier):
     """Linear support vector classification to a proven accuracy.
 
     Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`.
@@ -93,17 +83,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     0.95
     """
 
-    _parameter_kinds: ClassVar[dict[str, tuple[type, ...]]] = {
-        "C": (Real,),
-        "lam": (Real, type(None)),
-        "tol": (Real,),
-        "max_iter": (Integral,),
-        "max_seconds": (Real, type(None)),
-        "n_iter_no_change": (Integral,),
-        "validation_fraction": (Real,),
-        "n_jobs": (Integral, type(None)),
-    }
-
     def __init__(
         self,
         *,
@@ -159,31 +138,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False)
-        check_classification_targets(y)
-        classes, codes = label_codes(np.asarray(y))
-        if len(classes) < 2:
-            raise ValueError(f"y holds one class only ({classes[0]!r}): at least two classes are needed")
-        if len(classes) > 2:
-            raise ValueError(
-                f"Only binary classification is supported so far; y holds {len(classes)} classes. "
-                "Wrap the estimator in sklearn.multiclass.OneVsRestClassifier"
-            )
-        batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), classes, codes)
-        check_labels(batch)
-        problem = Problem(by_name(self.loss), self._lam(batch), self._intercept())
-        stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        training, validation = self._hold_out(X, batch, seed) if self.early_stopping else (batch, None)
-        start = getattr(self, "_solution", None) if self.warm_start else None
-        with progress_bar(self.verbose, type(self).__name__) as watch:
-            solution = drive(
-                problem, training, choose(self.solver, *shape(training.rows)), stops,
-                validation=validation, n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
-            )  # fmt: skip
-        self.classes_ = classes
-        self._keep(solution)
+        _, batch = self._enter(X, y, sample_weight)
+        self._keep(self._solve(self._problem(batch), batch, self._seed()))
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -199,105 +155,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-        with Team(team_size(self.n_jobs)) as team:
+        with team_for(self.n_jobs) as team:
             scores = team.scores(as_rows(X), self.coef_[0])
         scores += self.intercept_[0]
         return scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        labels: npt.NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
-        return labels
-
-    # ---- the parts of fit --------------------------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        for name, kinds in self._parameter_kinds.items():
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, kinds):
-                kind = "an integer" if Integral in kinds else "a number"
-                raise TypeError(f"{name} must be {kind}{' or None' if type(None) in kinds else ''}, got {given!r}")
-        if self.lam is None and not 0 < self.C < np.inf:
-            raise ValueError(f"C must be positive and finite, got {self.C!r}")
-        if self.n_iter_no_change < 1:
-            raise ValueError(f"n_iter_no_change must be at least 1, got {self.n_iter_no_change!r}")
-        if self.early_stopping and not 0 < self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
-
-    def _weigh(self, batch: Batch, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> Batch:
-        """Multiply sample weights with class weights."""
-        if self.class_weight is None:
-            return batch
-        given = np.broadcast_to(batch.weight.values, codes.shape)
-        per_class = compute_class_weight(self.class_weight, classes=classes, y=classes[codes], sample_weight=given)
-        weights = per_class[codes] * given
-        return batch._replace(weight=as_weights(weights, len(codes)))
-
-    def _lam(self, batch: Batch) -> float:
-        return float(self.lam) if self.lam is not None else 1.0 / (self.C * total_weight(batch))
-
-    def _intercept(self) -> Literal["none", "penalized", "free"]:
-        if not self.fit_intercept:
-            return "none"
-        return "penalized" if self.penalize_intercept else "free"
-
-    def _hold_out(self, X: Any, batch: Batch, seed: int) -> tuple[Batch, Batch]:
-        """Split the rows in two, keeping the share of the classes."""
-        rows = np.arange(batch.y.shape[0])
-        parts = train_test_split(rows, test_size=self.validation_fraction, random_state=seed, stratify=batch.y)
-        weights = batch.weight.values if batch.weight.stride else None
-        kept, held = (
-            as_batch(X[part], batch.y[part], None if weights is None else weights[part]) for part in map(np.sort, parts)
-        )
-        check_labels(kept)
-        return kept, held
-
-    def _keep(self, solution: Solution) -> None:
-        self.coef_ = solution.w.reshape(1, -1)
-        self.intercept_ = np.array([solution.b])
-        self.certificate_: Certificate | None = solution.certificate
-        self.history_ = solution.trace
-        self.status_: Status = solution.status
-        self.solver_ = solution.solver
-        self.n_iter_ = max(1, int(np.ceil(solution.n_epochs)))
-        self.n_steps_ = solution.n_steps
-        self._solution = solution if self.warm_start else None
-        if solution.status.fell_short or (
-            solution.status is Status.FINISHED
-            and solution.certificate is not None
-            and solution.certificate.relative_gap > self.tol
-        ):
-            warnings.warn(f"{type(self).__name__} {solution.message}", ConvergenceWarning, stacklevel=3)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
-
-
-def label_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The sorted classes and each row's index into them: `np.unique`, without its sort for two numbers.
-
-    Examples
-    --------
-    >>> label_codes(np.array([3, 1, 3]))
-    (array([1, 3]), array([1, 0, 1]))
-    """
-    if y.dtype.kind in "iuf" and y.size > 0:
-        low, high = y.min(), y.max()
-        upper = y == high
-        if low < high and np.all(upper | (y == low)):
-            return np.array([low, high]), upper.astype(np.intp)
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes

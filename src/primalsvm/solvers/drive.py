@@ -19,11 +19,12 @@ import numpy.typing as npt
 from primalsvm.objective import Evaluation, Problem, check_labels, check_signs
 from primalsvm.rows import Batch, as_batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
+from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Run, Solver
-from primalsvm.team import Team, team_size
+from primalsvm.team import Team, team_for
 
 SMALL = 100_000  # m·d below which a precise solver simply solves the problem
 FEW_FEATURES = 256  # up to which a Newton step costs about as much as a few sweeps of dual ascent
@@ -100,7 +101,7 @@ def solve(
     X : ndarray or SciPy sparse matrix of shape (m, d)
     y : labels −1 and +1
     sample_weight : weights cᵢ ≥ 0, one per row
-    solver : "auto", "dual_ascent", "newton", "pegasos", or a solver object
+    solver : "auto", "asset", "dual_ascent", "newton", "pegasos", or a solver object
     tol, max_iter, max_seconds, certify, patience : see `Stops`
     validation : (X, y) held out; the point with the lowest error there is kept
     n_jobs : threads; None is one, −1 all cores
@@ -138,7 +139,7 @@ def solve(
     )
 
 
-def choose(solver: "str | Solver", m: int, d: int) -> Solver:
+def choose(solver: "str | Solver", m: int, d: int, few_features: int = FEW_FEATURES) -> Solver:
     """The solver object of a name, or the object itself.
 
     "auto" takes `Newton` where its d × d systems are cheap (few features, or little data) and `DualAscent` elsewhere.
@@ -153,8 +154,13 @@ def choose(solver: "str | Solver", m: int, d: int) -> Solver:
             raise TypeError(f"solver must be a name or a solver object such as DualAscent(), got {solver!r}")
         return solver
     if solver == "auto":
-        solver = "newton" if m * d < SMALL or (d <= FEW_FEATURES and m >= d) else "dual_ascent"
-    by_name: dict[str, Solver] = {"dual_ascent": DualAscent(), "newton": Newton(), "pegasos": Pegasos()}
+        solver = "newton" if m * d < SMALL or (d <= few_features and m >= d) else "dual_ascent"
+    by_name: dict[str, Solver] = {
+        "asset": Asset(),
+        "dual_ascent": DualAscent(),
+        "newton": Newton(),
+        "pegasos": Pegasos(),
+    }
     if solver not in by_name:
         raise ValueError(f"solver={solver!r} is not known; choose 'auto', {sorted(by_name)} or give a solver object")
     return by_name[solver]
@@ -177,7 +183,7 @@ def drive(
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
     run = Run(target, stops.certify, stops.max_iter, seed)
-    with Team(team_size(n_jobs)) as team, interrupts() as interrupted:
+    with team_for(n_jobs) as team, interrupts() as interrupted:
         begin = time.perf_counter()
         keeper = _Keeper(problem, validation, stops, team)
         state = solver.start(problem, batch, run, team, None if start is None else start.state)

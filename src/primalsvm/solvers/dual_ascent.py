@@ -43,10 +43,10 @@ from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
     Batch,
     Vector,
-    Weights,
     add,
     dot,
     fetch,
+    in_memory,
     locate,
     prefetch,
     sampled_squared_norms,
@@ -54,7 +54,7 @@ from primalsvm.rows import (
     squared_norm,
     stored,
     stored_bytes,
-    take,
+    take_batch,
     total_weight,
     weight_of,
 )
@@ -278,7 +278,7 @@ class DualAscent:
 
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> DualState:
         """α = 0, or the α of a previous state of as many rows."""
-        m, d = shape(batch.rows)
+        m, d = shape(in_memory(batch.rows))
         mean_norm = float(sampled_squared_norms(batch.rows).mean())
         total = total_weight(batch)
         warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
@@ -437,9 +437,8 @@ class DualAscent:
 
 def copied(batch: Batch, chosen: Vector, state: DualState) -> Copies:
     """Copies of the chosen rows, with what is kept of each."""
-    weight = batch.weight if batch.weight.stride == 0 else Weights(batch.weight.values[chosen], 1)
     part = Part(
-        batch=Batch(take(batch.rows, chosen), batch.y[chosen], weight),
+        batch=take_batch(batch, chosen),
         alpha=state.alpha[chosen],
         norms=state.norms[chosen],
         sleep=state.sleep[:0],

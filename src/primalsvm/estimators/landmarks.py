@@ -1,0 +1,41 @@
+"""Which points a Nyström map is built on."""
+
+import warnings
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+Vector: TypeAlias = npt.NDArray[Any]
+Landmarks = Literal["kmeans", "uniform"]
+
+ROWS_PER_CENTRE = 10  # in the sample that k-means looks at
+PASSES = 5  # of k-means: centres that are nearly settled make features as good as settled ones
+
+
+def choose_landmarks(X: Any, n: int, how: Any, rng: np.random.Generator, weight: Vector | None = None) -> Any:
+    """n rows of X drawn with their weights, the centres of n clusters of a sample of its rows, or the points given."""
+    if not isinstance(how, str):
+        return how
+    if how == "uniform":
+        return X[draw_rows(X.shape[0], n, rng, weight)]
+    if how != "kmeans":
+        raise ValueError(f"landmarks={how!r}: choose 'kmeans', 'uniform' or give the points")
+    sample: Any = X[draw_rows(X.shape[0], ROWS_PER_CENTRE * n, rng, weight)]
+    sample = sample.astype(np.float64 if sample.dtype == np.float64 else np.float32)
+    if sample.shape[0] <= n:
+        return sample
+    seed = int(rng.integers(2**31 - 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # repeated centres do no harm: the map drops them
+        return KMeans(n, init="random", n_init=1, max_iter=PASSES, random_state=seed).fit(sample).cluster_centers_
+
+
+def draw_rows(m: int, n: int, rng: np.random.Generator, weight: Vector | None = None) -> Vector:
+    """n different rows, in order, drawn with probabilities that follow their weights; fewer, if fewer have one."""
+    if weight is None:
+        return np.sort(rng.choice(m, min(n, m), replace=False))
+    counted = min(n, int(np.count_nonzero(weight)))
+    return np.sort(rng.choice(m, counted, replace=False, p=weight / weight.sum()))

@@ -1,0 +1,393 @@
+"""`SVC`: a kernel support vector classifier by low-dimensional features, with a certificate."""
+
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primalsvm.estimators.classifier import MarginClassifier, label_codes
+from primalsvm.estimators.transformers import (
+    FourierFeatures,
+    KernelParameters,
+    Nystroem,
+    components_of,
+    kernel_of,
+    points_of,
+)
+from primalsvm.losses import Loss
+from primalsvm.maps.features import as_features, in_slots, scores
+from primalsvm.maps.fourier import FourierMap
+from primalsvm.maps.gram import KernelMatrix
+from primalsvm.maps.kernels import precision_for
+from primalsvm.maps.nystroem import KernelValues, NystroemMap
+from primalsvm.memory import available, check_fits
+from primalsvm.objective import Problem
+from primalsvm.rows import Batch, Dense, as_batch, as_rows, in_memory, sampled_squared_norms, shape
+from primalsvm.solvers import stochastic
+from primalsvm.solvers.asset import Asset
+from primalsvm.solvers.kernel_pegasos import KernelPegasos
+from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.stochastic import StochasticState
+from primalsvm.team import team_for
+
+IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
+NEWTON_FEATURES = 4096  # up to which a Newton step's d × d system is cheap beside the passes over the rows
+INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
+
+
+def _has_lam(estimator: "SVC") -> bool:
+    if estimator.lam is None:
+        raise AttributeError("partial_fit needs lam: C is relative to a number of rows that a stream does not tell")
+    return True
+
+
+class SVC(MarginClassifier):
+    """Kernel support vector classification through features that approximate the kernel.
+
+    Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
+    P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        As in scikit-learn: λ = 1/(C Σc).
+    lam : float or None, default=None
+        λ itself; overrides `C`. Needed by `partial_fit`.
+    kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function, default="rbf"
+    gamma : {"scale", "auto"} or float, default="scale"
+        γ of the kernel; "scale" is 1/(n_features · Var X), in a stream of its first batch.
+    degree : int, default=3
+    coef0 : float, default=0.0
+    approximation : {"nystroem", "fourier", "exact"} or a Nystroem or FourierFeatures object, default="nystroem"
+        The features. Parameters that such an object leaves None are the classifier's. "exact" is no approximation:
+        kernelised Pegasos over the whole kernel matrix.
+    n_components : int or None, default=None
+        Landmarks or Fourier features; None: 512, or the number of rows if there are fewer.
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
+    solver : {"auto", "newton", "dual_ascent", "asset", "pegasos"} or a solver object, default="auto"
+        With "exact", "pegasos" or a `Pegasos` object.
+    tol : float, default=1e-3
+        Relative duality gap of the mapped problem to reach, at least. Small problems are solved to 1e-10.
+    max_iter : int, default=1000
+        Epochs at most.
+    max_seconds : float or None, default=None
+        Seconds of solving at most.
+    fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        Regularise the intercept with the weights.
+    class_weight : dict, "balanced" or None, default=None
+    certify : bool, default=True
+        Compute the certificate.
+    warm_start : bool, default=False
+        Keep the features of the previous fit and go on from its solution where the data have the same shape.
+    early_stopping : bool, default=False
+        Hold out a share of the rows and keep the point with the lowest error there.
+    validation_fraction : float, default=0.1
+    n_iter_no_change : int, default=5
+    memory : float or None, default=None
+        Bytes that the features (with "exact": the kept rows of the kernel matrix) may take; None is half of what is
+        available. Where they do not fit, they are computed again, block by block, in each pass.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int or None, default=None
+        Threads: None is one (and BLAS's own), -1 all cores.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    feature_map_ : the map φ
+    coef_ : ndarray of shape (1, d)
+        w, in the space of the features; with "exact", the coefficients of the support vectors.
+    intercept_ : ndarray of shape (1,)
+    dual_coef_ : ndarray of shape (1, s), with Nyström features and with "exact"
+        α_S: the score is Σ α_l k(t_l, x) + b over the landmarks or support vectors.
+    landmarks_ : array of shape (s, n_features), with Nyström features
+    support_ : ndarray, with "exact"
+        Which rows are support vectors.
+    classes_, certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, feature_names_in_
+        As in `LinearSVC`; the certificate is that of the mapped problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from primalsvm import SVC
+    >>> X, y = make_moons(400, noise=0.2, random_state=0)
+    >>> clf = SVC(gamma=2.0, C=10.0, random_state=0).fit(X, y)
+    >>> clf.certificate_.relative_gap < 1e-3, clf.score(X, y) > 0.95
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        approximation: Any = "nystroem",
+        n_components: int | None = None,
+        loss: str | Loss = "hinge",
+        solver: str | Solver = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_seconds: float | None = None,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        certify: bool = True,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        memory: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.lam = lam
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.approximation = approximation
+        self.n_components = n_components
+        self.loss = loss
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.class_weight = class_weight
+        self.certify = certify
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit to rows X, labels y (any two values) and weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or the kernel matrix if `kernel="precomputed"`
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the row twice, 0 the same as no row.
+
+        Returns
+        -------
+        self
+        """
+        X, batch = self._enter(X, y, sample_weight)
+        problem = self._problem(batch)
+        seed = self._seed()
+        self._stream: StochasticState | None = None
+        if self.approximation == "exact":
+            return self._fit_exact(problem, X, batch, seed, sample_weight)
+        m, n = shape(batch.rows)
+        if not (self.warm_start and getattr(self, "_map_of", None) == n):
+            approximation = self._approximation()
+            double = m * components_of(approximation.n_components, m) <= IN_DOUBLE
+            precision = np.dtype(np.float64 if double else np.float32)
+            self._build_map(approximation, X, batch, precision, seed, sample_weight)
+        with team_for(self.n_jobs) as team:
+            features = as_features(self.feature_map_, in_memory(batch.rows), team, self._precision, self._budget())
+        self._keep(self._solve(problem, batch._replace(rows=features), seed, NEWTON_FEATURES))
+        self._expand()
+        return self
+
+    @available_if(_has_lam)
+    def partial_fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn from the next rows of a stream, each seen once, in constant memory.
+
+        The same rows give the same bits however the stream is cut, if `gamma` is a number and the map needs no data
+        (Fourier features; Nyström landmarks come from the first batch).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : the two classes; needed in the first call unless its y holds both
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = getattr(self, "_stream", None) is None
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
+        )
+        if first:
+            self._begin_stream(np.asarray(y), classes)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}")
+        codes = (np.asarray(y) == self.classes_[1]).astype(np.intp)
+        batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), self.classes_, codes)
+        problem, solver = self._problem(batch), self._online_solver()
+        if first:
+            precision = np.dtype(np.float32)
+            self._build_map(self._approximation(), X, batch, precision, self._seed(), sample_weight)
+        features = Dense(in_slots(self.feature_map_, in_memory(batch.rows), self._stream_rows))
+        mapped = batch._replace(rows=features)
+        if first:
+            # E‖φ(x)‖² = k(x, x) = 1 for Fourier features, whatever the first rows are
+            norms = np.ones(1) if isinstance(self.feature_map_, FourierMap) else sampled_squared_norms(features)
+            self._stream = stochastic.begin(solver.plan, solver.settings(problem, norms), problem, mapped)
+        assert self._stream is not None
+        state = self._stream = stochastic.absorb(solver.plan, problem, mapped, self._stream)
+        self._stream_rows += shape(batch.rows)[0]
+        w, b = stochastic.iterate(solver.plan, state)
+        self.coef_, self.intercept_ = w.reshape(1, -1), np.array([b])
+        self.n_steps_, self.n_iter_, self.solver_ = state.steps, 1, solver
+        self._expand()
+        return self
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """⟨w, φ(x)⟩ + b for every row; positive means `classes_[1]`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+        with team_for(self.n_jobs) as team:
+            feature_map, w = self.feature_map_.scorer(self.coef_[0])
+            found = scores(feature_map, w, as_rows(X), team)
+        found += self.intercept_[0]
+        return found
+
+    # ---- the parts of fit and partial_fit ----------------------------------------------------------------------------
+
+    def _approximation(self) -> Nystroem | FourierFeatures:
+        """The transformer, with the classifier's parameters where it has none of its own."""
+        given = self.approximation
+        if isinstance(given, str):
+            kinds = {"nystroem": Nystroem, "fourier": FourierFeatures}
+            if given not in kinds:
+                raise ValueError(f"approximation={given!r}: choose 'nystroem', 'fourier' or give such an object")
+            given = kinds[given]()
+        if not isinstance(given, Nystroem | FourierFeatures):
+            raise TypeError(f"approximation must be a name, a Nystroem or a FourierFeatures object, got {given!r}")
+        approximation: Nystroem | FourierFeatures = clone(given)
+        own = approximation.get_params(deep=False)
+        inherited = {name: getattr(self, name) for name in INHERITED if own.get(name, 0) is None}
+        approximation.set_params(**inherited)
+        return approximation
+
+    def _build_map(
+        self,
+        approximation: Nystroem | FourierFeatures,
+        X: Any,
+        batch: Batch,
+        precision: np.dtype[Any],
+        seed: int,
+        sample_weight: npt.ArrayLike | None,
+    ) -> None:
+        self.feature_map_: Any
+        weight = (
+            None
+            if sample_weight is None
+            else np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
+        )
+        self.feature_map_, landmarks = approximation.build(X, in_memory(batch.rows), precision, seed, weight)
+        self._precision = precision
+        self._map_of: int | None = shape(batch.rows)[1]
+        if isinstance(approximation, Nystroem):
+            self.landmarks_ = landmarks
+
+    def _expand(self) -> None:
+        if isinstance(self.feature_map_, NystroemMap):
+            self.dual_coef_ = self.feature_map_.expansion(self.coef_[0]).reshape(1, -1)
+
+    def _fit_exact(
+        self, problem: Problem, X: Any, batch: Batch, seed: int, sample_weight: npt.ArrayLike | None
+    ) -> Self:
+        """Kernelised Pegasos; the map that is kept is that of the kernel values at the support vectors."""
+        solver = Pegasos() if self.solver in ("auto", "pegasos") else self.solver
+        if not isinstance(solver, Pegasos) or solver.w1 is not None:
+            raise ValueError("approximation='exact' needs solver='pegasos' or a Pegasos object without w1")
+        if self.early_stopping or problem.intercept == "penalized":
+            raise ValueError("approximation='exact' knows neither early_stopping nor penalize_intercept")
+        m, n = shape(batch.rows)
+        weight = (
+            None
+            if sample_weight is None
+            else np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
+        )
+        parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = kernel_of(parameters, X, np.arange(m), weight)
+        if self.kernel == "precomputed" and m != n:
+            raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
+        precision = precision_for(in_memory(batch.rows))
+        check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
+        matrix = KernelMatrix(kernel, in_memory(batch.rows), points_of(X, kernel, precision), self._budget())
+        mapped = batch._replace(rows=matrix.as_rows())
+        solution = self._solve(problem, mapped, seed, solver=KernelPegasos(solver))
+        self.support_ = np.flatnonzero(solution.w)
+        kept = kernel_of(parameters, X, self.support_, weight)
+        self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))
+        self._map_of = None
+        self._keep(solution)
+        self.coef_ = self.coef_[:, self.support_]
+        self.dual_coef_ = self.coef_
+        return self
+
+    def _budget(self) -> float:
+        if self.memory is None:
+            return 0.5 * available()
+        if isinstance(self.memory, bool) or not isinstance(self.memory, Real) or not self.memory >= 0:
+            raise ValueError(f"memory must be a number of bytes or None, got {self.memory!r}")
+        return float(self.memory)
+
+    def _begin_stream(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None) -> None:
+        """What only the first call of `partial_fit` does."""
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
+        found, _ = label_codes(np.asarray(y if classes is None else classes))
+        if len(found) != 2:
+            raise ValueError(
+                f"two classes are needed, got {found.tolist()}: name them in the first call, partial_fit(X, y, classes)"
+            )
+        self.classes_ = found
+        self._stream_rows = 0
+        self.certificate_ = None
+
+    def _online_solver(self) -> Asset | Pegasos:
+        solver: Any = self.solver
+        if isinstance(solver, str):
+            solver = {"auto": Asset(), "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
+        if not isinstance(solver, Asset | Pegasos):
+            raise ValueError(f"partial_fit needs a stochastic solver, Asset() or Pegasos(), not {solver!r}")
+        return solver
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

@@ -1,0 +1,337 @@
+"""The feature maps as scikit-learn transformers."""
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
+from primalsvm.maps.features import FeatureMap, mapped
+from primalsvm.maps.fourier import Form, Frequencies, fourier_map
+from primalsvm.maps.kernels import Kernel, Points, Precomputed, as_points, by_name, precision_for
+from primalsvm.maps.nystroem import NystroemMap, fit_nystroem
+from primalsvm.memory import check_fits
+from primalsvm.rows import Stored, as_rows, shape
+from primalsvm.team import team_for
+
+COMPONENTS = 512  # at most, where the user does not say
+
+
+def variance_of(X: Any, weight: npt.NDArray[Any] | None = None) -> float:
+    """The variance of all entries of a matrix, each row counted with its weight."""
+    if weight is None and not hasattr(X, "multiply"):
+        return float(np.var(X, dtype=np.float64))
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+    squares: Any = X.multiply(X) if hasattr(X, "multiply") else np.square(X, dtype=np.float64)
+    mean = float((share @ X).sum() / X.shape[1])
+    return float((share @ squares).sum() / X.shape[1]) - mean * mean
+
+
+def gamma_of(gamma: Any, X: Any, weight: npt.NDArray[Any] | None = None) -> float:
+    """γ: a number, "scale" = 1/(n · Var X), or "auto" = 1/n."""
+    n = int(X.shape[1])
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / n
+        if gamma != "scale":
+            raise ValueError(f"gamma={gamma!r}: choose 'scale', 'auto' or a positive number")
+        variance = variance_of(X, weight)
+        return 1.0 / (n * variance) if variance > 0 else 1.0
+    if isinstance(gamma, bool) or not isinstance(gamma, Real):
+        raise TypeError(f"gamma must be 'scale', 'auto' or a number, got {gamma!r}")
+    if not 0 < float(gamma) < np.inf:
+        raise ValueError(f"gamma must be positive and finite, got {gamma!r}")
+    return float(gamma)
+
+
+class KernelParameters(NamedTuple):
+    """A kernel as parameters say it."""
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+
+
+def kernel_of(
+    parameters: KernelParameters, X: Any, columns: npt.NDArray[Any], weight: npt.NDArray[Any] | None = None
+) -> Kernel:
+    """The kernel that the parameters say, None being their defaults; a precomputed one is given by its columns."""
+    kernel, gamma, degree, coef0 = parameters
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return Precomputed(columns)
+    gamma = gamma_of("scale" if gamma is None else gamma, X, weight)
+    return by_name(kernel or "rbf", gamma, 3 if degree is None else degree, 0.0 if coef0 is None else coef0)
+
+
+def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
+    """The rows of a matrix as points; a precomputed kernel needs only their number."""
+    if isinstance(kernel, Precomputed):
+        return as_points(np.empty((X.shape[0], 0), precision))
+    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return as_points(dense.astype(precision, copy=False))
+
+
+def components_of(n_components: Any, m: int) -> int:
+    """s: the number given, or as many as there are rows, at most `COMPONENTS`."""
+    if n_components is None:
+        return min(COMPONENTS, m)
+    if isinstance(n_components, bool) or not isinstance(n_components, Integral):
+        raise TypeError(f"n_components must be an integer or None, got {n_components!r}")
+    if n_components < 1:
+        raise ValueError(f"n_components must be at least 1, got {n_components!r}")
+    return int(n_components)
+
+
+class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What both transformers do alike."""
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """φ(x) for every row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), float32 for float32 input
+        """
+        check_is_fitted(self, "map_")
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+        rows = as_rows(X)
+        precision = precision_for(rows)
+        needed = shape(rows)[0] * self.map_.n_components * precision.itemsize
+        check_fits(needed, "the mapped features", "transform fewer rows at a time, or use fewer components")
+        with team_for(self.n_jobs) as team:
+            return mapped(self.map_, rows, team, precision)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.map_.n_components)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class Nystroem(_Map):
+    """Nyström features: φ(x) = D^{-1/2} Qᵀ k(S, x) with K_SS = Q D Qᵀ for landmarks S.
+
+    Inside an `SVC`, parameters that are None are the classifier's.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        s, the number of landmarks; None: 512, or the number of rows if there are fewer.
+    landmarks : {"kmeans", "uniform"} or array of shape (s, n_features), default="kmeans"
+        Centres of clusters of a sample of rows, rows drawn uniformly, or the points themselves.
+    kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function or None, default=None
+        None is "rbf". A function takes two matrices and returns the matrix of k(x, y).
+    gamma : {"scale", "auto"}, float or None, default=None
+        γ; None and "scale" are 1/(n_features · Var X), "auto" is 1/n_features.
+    degree, coef0 : int, float or None, default=None
+        Of the polynomial kernel; None is 3 and 0.
+    threshold : float or None, default=None
+        Eigenvalues below this share of the largest are dropped; None: the precision's ε, as what is below is rounding.
+    rank : int or None, default=None
+        Keep at most so many eigenvalues: d.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int or None, default=None
+        Threads; None is one, with BLAS's own.
+
+    Attributes
+    ----------
+    map_ : NystroemMap
+    landmarks_ : array of shape (s, n_features)
+    eigenvalues_ : ndarray of shape (d,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from primalsvm import Nystroem
+    >>> X, _ = make_classification(200, 5, random_state=0)
+    >>> Nystroem(n_components=50, gamma=0.1, random_state=0).fit_transform(X).shape
+    (200, 50)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        landmarks: Any = "kmeans",
+        kernel: Any = None,
+        gamma: Any = None,
+        degree: int | None = None,
+        coef0: float | None = None,
+        threshold: float | None = None,
+        rank: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.threshold = threshold
+        self.rank = rank
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks and factorise their kernel matrix.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        rows = as_rows(X)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._keep(*self.build(X, rows, precision_for(rows), seed))
+        return self
+
+    def _keep(self, feature_map: NystroemMap, landmarks: Any) -> None:
+        self.map_ = feature_map
+        self.landmarks_ = landmarks
+        self.eigenvalues_ = feature_map.eigenvalues
+
+    def build(
+        self, X: Any, rows: Stored, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
+    ) -> tuple[NystroemMap, Any]:
+        """The map for checked rows, and its landmarks."""
+        m, n = shape(rows)
+        rng = np.random.default_rng(seed)
+        for name, low in (("threshold", 0.0), ("rank", 1)):
+            given = getattr(self, name)
+            if given is not None and not given >= low:
+                raise ValueError(f"{name} must be at least {low}, got {given!r}")
+        given = not isinstance(self.landmarks, str)
+        s = np.shape(self.landmarks)[0] if given else components_of(self.n_components, m)
+        if not given and s > m:
+            raise ValueError(f"n_components={s} is more than the {m} rows to take landmarks from")
+        check_fits(3 * 8 * s * s, f"the kernel matrix of {s} landmarks", "use fewer components")
+        if self.kernel == "precomputed":
+            if m != n:
+                raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
+            if given:
+                raise ValueError("with a precomputed kernel, landmarks can only be drawn from its rows ('uniform')")
+            landmarks: Any = draw_rows(m, s, rng, weight)
+            points_from = X[landmarks]
+        else:
+            landmarks = points_from = choose_landmarks(X, s, self.landmarks, rng, weight)
+        parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = kernel_of(parameters, X, landmarks, weight)
+        rows_there = as_rows(points_from)
+        if shape(rows_there)[1] != n:
+            raise ValueError(f"landmarks have {shape(rows_there)[1]} features, but X has {n}")
+        points = points_of(points_from, kernel, precision)
+        return fit_nystroem(kernel, rows_there, points, self.threshold, self.rank), landmarks
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+class FourierFeatures(_Map):
+    """Random Fourier features: cosines of random projections, whose inner products approximate a kernel.
+
+    Inside an `SVC`, parameters that are None are the classifier's.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        d, the number of features; None is 512.
+    kernel : {"rbf", "laplacian"} or None, default=None
+        None is "rbf".
+    gamma : {"scale", "auto"}, float or None, default=None
+        γ; None and "scale" are 1/(n_features · Var X), "auto" is 1/n_features.
+    frequencies : {"orthogonal", "iid"}, default="orthogonal"
+        Orthogonal in groups of n_features, which has less variance; or independent, as in the paper.
+    form : {"pair", "offset"}, default="pair"
+        cos and sin of d/2 frequencies, or cos(⟨ν, x⟩ + β) of d frequencies, as in the paper.
+    random_state : int, RandomState instance or None, default=None
+        Fixes the frequencies: they depend on nothing else but the numbers of features.
+    n_jobs : int or None, default=None
+        Threads; None is one, with BLAS's own.
+
+    Attributes
+    ----------
+    map_ : FourierMap
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from primalsvm import FourierFeatures
+    >>> X, _ = make_classification(200, 5, random_state=0)
+    >>> FourierFeatures(n_components=64, gamma=0.1, random_state=0).fit_transform(X).shape
+    (200, 64)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = None,
+        gamma: Any = None,
+        frequencies: Frequencies = "orthogonal",
+        form: Form = "pair",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.frequencies = frequencies
+        self.form = form
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the frequencies.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        rows = as_rows(X)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.map_, _ = self.build(X, rows, precision_for(rows), seed)
+        return self
+
+    def build(
+        self, X: Any, rows: Stored, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
+    ) -> tuple[FeatureMap, None]:
+        """The map for checked rows."""
+        if self.frequencies not in ("orthogonal", "iid"):
+            raise ValueError(f"frequencies={self.frequencies!r}: choose 'orthogonal' or 'iid'")
+        if self.form not in ("pair", "offset"):
+            raise ValueError(f"form={self.form!r}: choose 'pair' or 'offset'")
+        n = shape(rows)[1]
+        d = COMPONENTS if self.n_components is None else components_of(self.n_components, 0)
+        check_fits(3 * 8 * n * d, f"{d} frequencies in {n} dimensions", "use fewer components")
+        kernel = kernel_of(KernelParameters(self.kernel, self.gamma, None, None), X, np.empty(0), weight)
+        rng = np.random.default_rng(seed)
+        return fourier_map(kernel, n, d, rng, precision, self.frequencies, self.form), None

@@ -1,0 +1,86 @@
+"""φ of many rows: a block at a time, by a team, into memory or recomputed whenever needed."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from primalsvm.maps.kernels import Matrix
+from primalsvm.rows import CSR, Computed, Dense, Rows, Stored, Vector, between, shape, take
+from primalsvm.team import Team
+
+BLOCK = 512  # rows: with 1,024 features 2 MB in single precision, which stays in the cache
+SLOTS = 256  # rows of a stream that are mapped together
+
+
+class FeatureMap(Protocol):
+    """φ."""
+
+    @property
+    def n_components(self) -> int:
+        """d."""
+
+    def block(self, rows: Stored) -> Matrix:
+        """φ(x) for each of a block of rows."""
+
+
+def mapped(feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtype[Any]) -> Matrix:
+    """φ(x) for every row, as a matrix."""
+    m = shape(rows)[0]
+    out = np.empty((m, feature_map.n_components), precision)
+
+    def part(start: int, stop: int) -> None:
+        for first in range(start, stop, BLOCK):
+            last = min(first + BLOCK, stop)
+            out[first:last] = feature_map.block(between(rows, first, last))
+
+    with team.blas_limited(working=True):
+        team.run(part, list(team.ranges(m)))
+    return out
+
+
+def as_features(feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtype[Any], budget: float) -> Rows:
+    """φ(x) of every row, kept if it fits the budget (in bytes), else computed again in each pass."""
+    m, d = shape(rows)[0], feature_map.n_components
+    if m * d * precision.itemsize <= budget:
+        return Dense(mapped(feature_map, rows, team, precision))
+    return computed(feature_map, rows, precision)
+
+
+def computed(feature_map: FeatureMap, rows: Stored, precision: np.dtype[Any]) -> Computed:
+    """φ(x) of every row, computed whenever it is needed."""
+    m, d = shape(rows)[0], feature_map.n_components
+    return Computed(m, d, precision, lambda chosen: feature_map.block(take(rows, chosen)))
+
+
+def in_slots(feature_map: FeatureMap, rows: Stored, position: int) -> Matrix:
+    """φ of rows of a stream, the first of which is its row number `position`: the same bits however it is cut.
+
+    BLAS may round differently for matrices of another shape. So each row is put into the slot that its number says, in
+    a block of fixed shape.
+    """
+    m = shape(rows)[0]
+    parts = []
+    first = 0
+    while first < m:
+        slot = (position + first) % SLOTS
+        n = min(SLOTS - slot, m - first)
+        parts.append(feature_map.block(_padded(between(rows, first, first + n), slot))[slot : slot + n])
+        first += n
+    return np.concatenate(parts)
+
+
+def _padded(rows: Stored, slot: int) -> Stored:
+    """`SLOTS` rows: zeros, but for these from `slot` on."""
+    m, n = shape(rows)
+    if not isinstance(rows, CSR):
+        values = np.zeros((SLOTS, n), rows.values.dtype)
+        values[slot : slot + m] = rows.values
+        return Dense(values)
+    indptr = rows.indptr
+    before, after = np.full(slot, indptr[0]), np.full(SLOTS - slot - m, indptr[-1])
+    return CSR(rows.data, rows.indices, np.concatenate([before, indptr, after]).astype(indptr.dtype), n)
+
+
+def scores(feature_map: FeatureMap, w: Vector, rows: Stored, team: Team) -> Vector:
+    """⟨w, φ(x)⟩ for every row, without keeping any features."""
+    return team.scores(computed(feature_map, rows, w.dtype), w)

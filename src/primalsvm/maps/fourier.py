@@ -1,0 +1,102 @@
+"""Random Fourier features (Rahimi and Recht 2007; ASSET eq. 17 with the factor √2 that it lacks).
+
+    k(s, t) = κ(s − t) = E_ν cos(⟨ν, s − t⟩)                                      ν from the Fourier transform of κ
+    offset   φ(x) = √(2/d) [cos(⟨ν₁, x⟩ + β₁), …, cos(⟨ν_d, x⟩ + β_d)]               β uniform on [0, 2π]
+    pair     φ(x) = √(2/d) [cos⟨ν₁, x⟩, …, cos⟨ν_{d/2}, x⟩, sin⟨ν₁, x⟩, …]            ‖φ(x)‖ = 1; half the projections
+
+With d odd, the last of the cosines has no sine and gets an offset.
+
+Gaussian exp(−γ‖s − t‖²): ν ~ N(0, 2γ I). Laplacian exp(−γ‖s − t‖₁): Cauchy of scale γ in each coordinate.
+
+Orthogonal frequencies (Yu et al. 2016): in groups of n, orthogonal directions with the lengths of Gaussian vectors.
+Each is still a Gaussian vector, so the features are unbiased, with less variance. For the Laplacian each coordinate is
+then taken from the Gaussian to the Cauchy distribution by its quantile.
+
+The frequencies depend on n, d and the seed alone: an online learner needs no data to start.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.special
+
+from primalsvm.maps.kernels import Gaussian, Kernel, Laplacian, Matrix, Points, as_points, products
+from primalsvm.rows import Stored, Vector
+
+Frequencies = Literal["orthogonal", "iid"]
+Form = Literal["pair", "offset"]
+
+
+@dataclass(frozen=True, eq=False)
+class FourierMap:
+    """φ, fixed by its frequencies."""
+
+    frequencies: Points  # one ν a column
+    offsets: Vector  # β; 0 for a cosine with a sine
+    n_components: int  # d; those beyond the number of frequencies are the sines of the first ones
+
+    def block(self, rows: Stored) -> Matrix:
+        """φ(x) for each of a block of rows."""
+        angles = products(rows, self.frequencies)
+        angles += self.offsets
+        s, d = angles.shape[1], self.n_components
+        found = np.empty((angles.shape[0], d), angles.dtype)
+        np.cos(angles, out=found[:, :s])
+        np.sin(angles[:, : d - s], out=found[:, s:])
+        found *= angles.dtype.type(np.sqrt(2.0 / d))
+        return found
+
+    def scorer(self, gamma: Vector) -> "tuple[FourierMap, Vector]":
+        """A map and weights with the scores ⟨γ, φ(x)⟩."""
+        return self, gamma
+
+
+def fourier_map(
+    kernel: Kernel,
+    n_features: int,
+    n_components: int,
+    rng: np.random.Generator,
+    precision: np.dtype[np.float32] | np.dtype[np.float64],
+    frequencies: Frequencies = "orthogonal",
+    form: Form = "pair",
+) -> FourierMap:
+    """Draw the frequencies of a kernel.
+
+    Examples
+    --------
+    >>> from primalsvm.rows import as_rows
+    >>> phi = fourier_map(Gaussian(0.5), 2, 4096, np.random.default_rng(0), np.dtype(np.float64))
+    >>> features = phi.block(as_rows(np.eye(2)))
+    >>> (features @ features.T).round(1)
+    array([[1. , 0.4],
+           [0.4, 1. ]])
+    """
+    if not isinstance(kernel, Gaussian | Laplacian):
+        raise ValueError(f"Fourier features exist here for the Gaussian and the Laplacian kernel, not for {kernel!r}")
+    count = -(-n_components // 2) if form == "pair" else n_components
+    draw = orthogonal_normals if frequencies == "orthogonal" else normals
+    standard = draw(n_features, count, rng)
+    if isinstance(kernel, Gaussian):
+        columns = np.sqrt(2.0 * kernel.gamma) * standard
+    else:
+        columns = kernel.gamma * np.tan(np.pi * (scipy.special.ndtr(standard) - 0.5))
+    offsets = rng.uniform(0.0, 2.0 * np.pi, count)
+    offsets[: n_components - count] = 0.0  # these have a sine
+    return FourierMap(as_points(columns.T.astype(precision)), offsets.astype(precision), n_components)
+
+
+def normals(n: int, count: int, rng: np.random.Generator) -> Matrix:
+    """Independent standard normal columns."""
+    return rng.standard_normal((n, count))
+
+
+def orthogonal_normals(n: int, count: int, rng: np.random.Generator) -> Matrix:
+    """Standard normal columns, orthogonal in groups of n."""
+    groups = []
+    for first in range(0, count, n):
+        directions, triangle = np.linalg.qr(rng.standard_normal((n, n)))
+        directions *= np.sign(np.diag(triangle))  # so that they are uniform on the sphere
+        lengths = np.sqrt(rng.chisquare(n, size=n))
+        groups.append((directions * lengths)[:, : count - first])
+    return np.hstack(groups)

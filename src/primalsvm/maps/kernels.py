@@ -1,0 +1,318 @@
+"""Kernels k(s, t) between rows and points, a block of rows at a time.
+
+    Gaussian      exp(−γ ‖s − t‖²)
+    Laplacian     exp(−γ ‖s − t‖₁)
+    ChiSquared    exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)),  s, t ≥ 0
+    Polynomial    (γ ⟨s, t⟩ + c₀)^p
+    Linear        ⟨s, t⟩
+    Callable      what a function of two matrices returns
+    Precomputed   the rows are rows of the kernel matrix already
+
+Each is a sum over features of some term(sⱼ, tⱼ), then a function of the sum. For CSR rows only the stored entries are
+visited: the sum for a row of zeros is known beforehand, and each entry adds term(sⱼ, tⱼ) − term(0, tⱼ). The inner
+product of dense rows is BLAS's.
+"""
+
+from collections.abc import Callable as Function
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from numba.extending import overload
+
+from primalsvm.compiled import is_kind, kernel
+from primalsvm.rows import CSR, Dense, Stored, Vector, shape, squared_norms_of, value_dtype
+
+Matrix: TypeAlias = npt.NDArray[Any]
+
+
+class Points(NamedTuple):
+    """Points t, one a column: what rows are compared with."""
+
+    columns: Matrix  # n × s, C-contiguous, float32 or float64
+    squared_norms: Vector  # ‖t‖²
+
+
+def as_points(values: Matrix) -> Points:
+    """Points from a matrix with one of them a row."""
+    columns = np.ascontiguousarray(np.asarray(values).T)
+    return Points(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
+
+
+class Kernel(Protocol):
+    """k, as a solver or a map sees it."""
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """k(xᵢ, tⱼ) for every row and point, in the precision of the points."""
+
+
+# ---- sums over features ----------------------------------------------------------------------------------------------
+
+
+class Product(NamedTuple):
+    """sⱼ tⱼ."""
+
+    unused: int = 0  # Numba cannot overload on a tuple without fields
+
+
+class Distance(NamedTuple):
+    """|sⱼ − tⱼ|."""
+
+    unused: int = 0
+
+
+class RelativeSquare(NamedTuple):
+    """(sⱼ − tⱼ)²/(sⱼ + tⱼ)."""
+
+    unused: int = 0
+
+
+def extra(term: Any, s: Any, t: Any) -> Any:
+    """term(s, t) − term(0, t)."""
+
+
+@overload(extra, strict=False)
+def _extra(term: Any, s: Any, t: Any) -> Any:
+    if is_kind(term, Product):
+        return lambda term, s, t: s * t
+    if is_kind(term, Distance):
+        return lambda term, s, t: abs(s - t) - abs(t)
+    return lambda term, s, t: ((s - t) * (s - t) / (s + t) if s + t > 0 else s * 0) - t
+
+
+def entries(rows: Any, i: Any, everything: Any) -> Any:
+    """Indices and values of the stored entries of row i; `everything` are the indices of a dense row."""
+
+
+@overload(entries)
+def _entries(rows: Any, i: Any, everything: Any) -> Any:
+    if is_kind(rows, CSR):
+
+        def csr(rows: Any, i: Any, everything: Any) -> Any:
+            start, stop = rows.indptr[i], rows.indptr[i + 1]
+            return rows.indices[start:stop], rows.data[start:stop]
+
+        return csr
+
+    def dense(rows: Any, i: Any, everything: Any) -> Any:
+        return everything, rows.values[i]
+
+    return dense
+
+
+@kernel
+def add_extras(term, rows, columns, everything, out):  # type: ignore[no-untyped-def]  # compiled
+    """out[i, l] += Σⱼ term(xᵢⱼ, tₗⱼ) − term(0, tₗⱼ)."""
+    for i in range(out.shape[0]):
+        line = out[i]
+        indices, values = entries(rows, i, everything)
+        for k in range(indices.shape[0]):
+            t = columns[indices[k]]
+            s = columns.dtype.type(values[k])
+            for j in range(t.shape[0]):
+                line[j] += extra(term, s, t[j])
+
+
+def sums(term: Any, rows: Stored, points: Points, at_zero: Vector | float) -> Matrix:
+    """Σⱼ term(xᵢⱼ, tₗⱼ), given the sums for a row of zeros."""
+    columns = points.columns
+    n, s = columns.shape
+    out = np.empty((shape(rows)[0], s), columns.dtype)
+    out[:] = at_zero
+    everything = np.arange(n if isinstance(rows, Dense) else 0, dtype=np.uint32)
+    add_extras(term, rows, columns, everything, out)
+    return out
+
+
+def products(rows: Stored, points: Points) -> Matrix:
+    """⟨xᵢ, tₗ⟩."""
+    if isinstance(rows, CSR):
+        return sums(Product(), rows, points, 0.0)
+    found: Matrix = rows.values.astype(points.columns.dtype, copy=False) @ points.columns
+    return found
+
+
+def squared_norms(rows: Stored) -> Vector:
+    """‖xᵢ‖², in double precision."""
+    out = np.empty(shape(rows)[0])
+    squared_norms_of(rows, np.arange(out.shape[0]), out)
+    return out
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+
+def _check_gamma(gamma: float) -> None:
+    if not 0 < gamma < np.inf:
+        raise ValueError(f"gamma must be positive and finite, got {gamma!r}")
+
+
+@kernel
+def gaussian_exponents(inner_products, of_rows, of_points, gamma):  # type: ignore[no-untyped-def]  # compiled
+    """Inner products → −γ ‖s − t‖², in place."""
+    for i in range(inner_products.shape[0]):
+        line = inner_products[i]
+        for j in range(line.shape[0]):
+            line[j] = min(gamma * (line[j] + line[j] - of_rows[i] - of_points[j]), 0)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """exp(−γ ‖s − t‖²), eq. (18) of ASSET with γ = 1/(2σ²).
+
+    Examples
+    --------
+    >>> from primalsvm.rows import as_rows
+    >>> Gaussian(0.5).between(as_rows(np.eye(2)), as_points(np.eye(2))).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """exp(γ (2⟨s, t⟩ − ‖s‖² − ‖t‖²)), the exponent at most 0."""
+        found = products(rows, points)
+        precision = found.dtype.type
+        of_points = points.squared_norms.astype(precision)
+        gaussian_exponents(found, squared_norms(rows).astype(precision), of_points, precision(self.gamma))
+        return np.exp(found, out=found)
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    """exp(−γ ‖s − t‖₁)."""
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """The exponential of −γ times the sum of distances."""
+        found = sums(Distance(), rows, points, np.abs(points.columns).sum(axis=0))
+        found *= -self.gamma
+        np.minimum(found, 0, out=found)
+        return np.exp(found, out=found)
+
+
+@dataclass(frozen=True)
+class ChiSquared:
+    """exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)), for features that are not negative."""
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """The exponential of −γ times the sum of relative squares."""
+        values = rows.data if isinstance(rows, CSR) else rows.values
+        if values.size and values.min() < 0:
+            raise ValueError("the chi2 kernel needs features that are not negative")
+        found = sums(RelativeSquare(), rows, points, points.columns.sum(axis=0))
+        found *= -self.gamma
+        np.minimum(found, 0, out=found)
+        return np.exp(found, out=found)
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """(γ ⟨s, t⟩ + c₀)^degree."""
+
+    degree: int
+    gamma: float
+    coef0: float
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+        if not self.degree >= 1:
+            raise ValueError(f"degree must be at least 1, got {self.degree!r}")
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """A power of inner products."""
+        found = products(rows, points)
+        found *= self.gamma
+        found += self.coef0
+        return np.power(found, self.degree, out=found)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """⟨s, t⟩."""
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """Inner products."""
+        return products(rows, points)
+
+
+def _as_scipy(rows: CSR) -> Any:
+    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+    indptr = (rows.indptr - rows.indptr[0]).astype(np.int64)
+    return sp.csr_matrix((rows.data[first:last], rows.indices[first:last].astype(np.int64), indptr), shape(rows))
+
+
+@dataclass(frozen=True)
+class Callable:
+    """A function of two matrices (rows of X, rows of Y) that returns the matrix of k(x, y), as scikit-learn's SVC."""
+
+    function: Function[[Any, Any], Any]
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """What the function returns, checked."""
+        m, _ = shape(rows)
+        X = _as_scipy(rows) if isinstance(rows, CSR) else rows.values
+        found = np.asarray(self.function(X, points.columns.T), points.columns.dtype)
+        expected = (m, points.columns.shape[1])
+        if found.shape != expected:
+            raise ValueError(f"the kernel function returned shape {found.shape}, expected {expected}")
+        if not np.isfinite(found).all():
+            raise ValueError("the kernel function returned NaN or infinity")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Precomputed:
+    """The rows are rows of the kernel matrix already; the points are these of its columns."""
+
+    columns: Vector
+
+    def between(self, rows: Stored, points: Points) -> Matrix:
+        """The columns of the points."""
+        if isinstance(rows, CSR):
+            raise ValueError("a precomputed kernel must be a dense matrix")
+        found: Matrix = rows.values[:, self.columns].astype(points.columns.dtype, copy=False)
+        return found
+
+
+def by_name(kernel: str | Function[[Any, Any], Any], gamma: float, degree: int, coef0: float) -> Kernel:
+    """The kernel of a name, or of a function.
+
+    Examples
+    --------
+    >>> by_name("poly", gamma=0.5, degree=2, coef0=1.0)
+    Polynomial(degree=2, gamma=0.5, coef0=1.0)
+    """
+    if callable(kernel):
+        return Callable(kernel)
+    kinds: dict[str, Function[[], Kernel]] = {
+        "rbf": lambda: Gaussian(gamma),
+        "laplacian": lambda: Laplacian(gamma),
+        "chi2": lambda: ChiSquared(gamma),
+        "poly": lambda: Polynomial(degree, gamma, coef0),
+        "linear": Linear,
+    }
+    if kernel not in kinds:
+        known = sorted([*kinds, "precomputed"])
+        raise ValueError(f"kernel={kernel!r} is not known; choose one of {known} or give a function")
+    return kinds[kernel]()
+
+
+def precision_for(rows: Stored) -> np.dtype[Any]:
+    """The precision that kernels of these rows are computed in: double for double, else single."""
+    return np.dtype(np.float64 if value_dtype(rows) == np.float64 else np.float32)

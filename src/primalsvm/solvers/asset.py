@@ -1,0 +1,166 @@
+"""ASSET: robust stochastic approximation with a free intercept (Lee and Wright, Algorithm 1).
+
+    X   = {‖w‖ ≤ 1/√λ} × {|b| ≤ B},   D_X = √(1/λ + B²)                                     eq. (22)
+    D_G : E‖G(w, b; ξ)‖² ≤ D_G²,  estimated at 0 from M rows                                eq. (24)
+    (w⁰, b⁰) = 0
+    for j = 1, 2, …, N:
+        η_j     = D_X / (D_G √j)
+        choose A_j of k rows                                                                (the paper: k = 1)
+        wʲ      = Π[(1 − η_j λ) wʲ⁻¹ − (η_j/k) Σ_{i ∈ A_j} (cᵢ/c̄) ℓ'(yᵢ, ⟨wʲ⁻¹, xᵢ⟩ + bʲ⁻¹) xᵢ]
+        bʲ      = Π[bʲ⁻¹ − (η_j/k) Σ_{i ∈ A_j} (cᵢ/c̄) ℓ'(yᵢ, ⟨wʲ⁻¹, xᵢ⟩ + bʲ⁻¹)]
+    output Σ_{j ≥ N̄} η_j (wʲ, bʲ) / Σ_{j ≥ N̄} η_j                                             eq. (27)
+
+Without intercept X is the ball alone and D_X = 1/√λ. ASSET* (§3.3, `strongly_convex`): no intercept, η_j = 1/(λj).
+
+xᵢ may be any features: the rows themselves, Nyström features (16) or Fourier features (17). The steps, the average and
+the certificate are in `stochastic`.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from primalsvm.objective import Evaluation, Problem
+from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_weight
+from primalsvm.solvers import stochastic
+from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.sampling import Sampling
+from primalsvm.solvers.stochastic import BY_STEP, Plan, Settings, StochasticState
+from primalsvm.team import Team
+
+
+@dataclass(frozen=True)
+class Asset:
+    """Stochastic sub-gradient steps of length D_X/(D_G √j) with an η-weighted average.
+
+    Parameters
+    ----------
+    n_iter : int or None
+        N, the number of steps, which then are all taken; None: until the certified relative gap reaches `tol`.
+    batch_size : int
+        k, the rows in a step.
+    sampling : {"blocks", "epochs", "iid", "distinct"}
+        As in `Pegasos`; the paper's is "iid".
+    average_from : float or None
+        ρ: average from step N̄ = ⌈ρN⌉ on. Without an N (`n_iter=None`, streams), over the steps since the last power of
+        two, or somewhat more. None: no average, the last iterate is returned.
+    average_last : int or None
+        Average the last so many steps instead, N̄ = N − `average_last` (the paper: 100). In a stream between one and two
+        times as many.
+    strongly_convex : bool
+        ASSET*: steps of 1/(λj). Needs a problem without free intercept.
+    D_X, D_G, B : float or None
+        The radius of the feasible set, the size of a stochastic sub-gradient and the bound of the intercept; None:
+        √(1/λ + B²), estimated, and 1 + R/√λ with R the longest of the sampled rows.
+    M : int
+        Rows in the sample that D_G and R are estimated from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primalsvm import Hinge, Problem, solve
+    >>> X = np.array([[2.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [-2.0, -1.0]])
+    >>> solution = solve(Problem(Hinge(), 0.1, "free"), X, [1, 1, -1, -1], solver=Asset(n_iter=20_000))
+    >>> solution.n_steps, solution.certificate.relative_gap < 0.1
+    (20000, True)
+    """
+
+    n_iter: int | None = None
+    batch_size: int = 1
+    sampling: Sampling = "blocks"
+    average_from: float | None = 0.5
+    average_last: int | None = None
+    strongly_convex: bool = False
+    D_X: float | None = None
+    D_G: float | None = None
+    B: float | None = None
+    M: int = 1000
+    precise: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "n_iter", "average_last", "M"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Integral):
+                raise TypeError(f"{name} must be an integer, got {given!r}")
+            if given is not None and given < 1:
+                raise ValueError(f"{name} must be at least 1, got {given!r}")
+        for name in ("D_X", "D_G", "B"):
+            given = getattr(self, name)
+            if given is not None and not 0.0 < given < math.inf:
+                raise ValueError(f"{name} must be positive and finite, got {given!r}")
+        if self.sampling not in ("iid", "distinct", "epochs", "blocks"):
+            raise ValueError(f"sampling={self.sampling!r}: choose 'blocks', 'epochs', 'iid' or 'distinct'")
+        if self.average_from is not None and not 0.0 <= self.average_from < 1.0:
+            raise ValueError(f"average_from must be a share of the steps in [0, 1), got {self.average_from!r}")
+
+    @property
+    def self_paced(self) -> bool:
+        """With n_iter given, exactly so many steps are taken."""
+        return self.n_iter is not None
+
+    @property
+    def plan(self) -> Plan:
+        """The options that all stochastic solvers share."""
+        averaging = self.average_from is not None or self.average_last is not None
+        return Plan(
+            self.batch_size,
+            self.n_iter,
+            self.sampling,
+            "suffix" if averaging else "last",
+            share=self.average_from or 0.0,
+            last=self.average_last,
+        )
+
+    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> StochasticState:
+        """(w, b) = 0 at j = 0; or, from a previous state of as many features, that state's (w, b, j)."""
+        mean_weight = total_weight(batch) / shape(batch.rows)[0]
+        settings = self.settings(problem, sampled_squared_norms(batch.rows, self.M), mean_weight)
+        return stochastic.start(self.plan, settings, problem, batch, run, previous)
+
+    def advance(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> StochasticState:
+        """A chunk of steps."""
+        return stochastic.advance(self.plan, problem, batch, state, team)
+
+    def evaluate(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> Evaluation:
+        """P at the average, with the best b if it is free; D at the mean slopes."""
+        return stochastic.evaluate(self.plan, problem, batch, state, team)
+
+    def iterate(self, problem: Problem, batch: Batch, state: StochasticState) -> tuple[Vector, float]:
+        """The average so far."""
+        return stochastic.iterate(self.plan, state)
+
+    def settings(self, problem: Problem, norms: Vector, mean_weight: float = 1.0) -> Settings:
+        """The feasible set and the step, from ‖x‖² of sampled rows."""
+        free = problem.intercept == "free"
+        if self.strongly_convex and free:
+            raise ValueError("ASSET* (strongly_convex=True) has no free intercept: use fit_intercept=False")
+        constant = 1.0 if problem.intercept == "penalized" else 0.0
+        squared = norms + constant
+        longest = math.sqrt(float(squared.max()))
+        bound = (self.B or 1.0 + longest * problem.radius) if free else 0.0
+        reach = self.D_X or math.hypot(problem.radius, bound)
+        size = self.D_G or self._gradient_size(problem, squared + float(free), longest, bound)
+        root_step = 0.0 if self.strongly_convex else reach / size
+        return Settings(
+            lam=problem.lam,
+            offset=0.0,
+            root_step=root_step,
+            radius=problem.radius,
+            constant=constant,
+            intercept_step=root_step if free else 0.0,
+            intercept_bound=bound,
+            mean_weight=mean_weight,
+            weighting=BY_STEP,
+        )
+
+    def _gradient_size(self, problem: Problem, squared: Vector, longest: float, bound: float) -> float:
+        """D_G: the root mean square of ℓ'(0) (x, 1), where slopes are bounded; else a bound over all of X."""
+        loss = problem.loss
+        if math.isfinite(loss.slope_bound):
+            steepest = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
+        else:
+            steepest = loss.curvature * (1.0 + longest * problem.radius + bound)
+        return steepest * math.sqrt(float(np.mean(squared))) or 1.0

@@ -1,0 +1,533 @@
+"""Stochastic sub-gradient steps: what Pegasos and ASSET share.
+
+    for t = 1, 2, …, T:
+        choose A_t of k rows
+        w ← (1 − η_t λ) w − (η_t/k) Σ_{i ∈ A_t} (cᵢ/c̄) ℓ'(yᵢ, ⟨w, xᵢ⟩ + b) xᵢ,   projected onto a ball where asked for
+
+Sparse steps. w = a v with ν = ‖w‖² kept beside it (Pegasos, end of section 2): shrinking and projecting change a and ν,
+adding a row touches its non-zeros. Averages are kept the same way: Σ ω_s w_s = γ v + u with γ = Σ ω_s a_s, so that
+adding δ to v takes γ δ from u.
+
+Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but
+a row near the margin is visited too seldom to tell its share precisely. When the goal is an accuracy and it is within
+reach, some sweeps of dual ascent over α (a share of the epochs so far) sharpen the bound, and w(α) is returned if its P
+is lower. A run of `n_iter` steps returns what its paper returns.
+
+Streams. `absorb` takes the rows as they come, each once. Rows that do not fill a step wait in the state. The average
+goes over the present and the previous bucket of iterates (their ends are fixed step numbers), so that what a stream
+leaves behind does not depend on how it was cut.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from primalsvm.compiled import kernel
+from primalsvm.losses import slope
+from primalsvm.objective import Evaluation, Problem
+from primalsvm.rows import (
+    Batch,
+    Computed,
+    Vector,
+    add,
+    dot,
+    fetch,
+    inner,
+    join,
+    locate,
+    prefetch,
+    shape,
+    squared_norm,
+    stored_bytes,
+    take_batch,
+    value_dtype,
+    weight_of,
+)
+from primalsvm.solution import relative_gap
+from primalsvm.solvers.dual_ascent import sharpen
+from primalsvm.solvers.order import AHEAD, FAR_AHEAD
+from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.sampling import Sampler, Sampling
+from primalsvm.team import Team
+
+Average = Literal["last", "uniform", "suffix", "weighted", "random"]
+
+CHUNK = 65_536  # rows between two looks at the clock
+COMPUTED_BYTES = 64_000_000  # of computed rows that are held at a time
+TINY = 1e-9  # v is rescaled when a falls below
+SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
+WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
+NEVER = 2**62
+EQUAL, RISING, BY_STEP = range(3)  # how iterates are weighted in an average: 1, t, or the step that led to them
+
+
+class Settings(NamedTuple):
+    """Scalars that do not change during a run."""
+
+    lam: float
+    offset: float  # t₀ in η = 1/(λ(t + t₀))
+    root_step: float  # if positive, η = root_step/√t instead
+    radius: float  # of the ball; inf without projection
+    constant: float  # value of the constant feature: 1 for a penalised intercept, else 0
+    intercept_step: float  # a free intercept moves by this/√t; else 0
+    intercept_bound: float  # B
+    mean_weight: float  # c̄
+    weighting: int
+
+
+class Iterate(NamedTuple):
+    """The scalars of w_t = a v and of its average (γ v + u)/mass."""
+
+    t: int = 0
+    a: float = 1.0
+    nu: float = 0.0  # ‖w‖²
+    bias: float = 0.0  # v's entry for the constant feature
+    b: float = 0.0  # the free intercept
+    mass: float = 0.0  # Σ ω
+    gamma: float = 0.0  # Σ ω a
+    u_bias: float = 0.0  # u's entry for the constant feature
+    b_sum: float = 0.0  # Σ ω b
+
+
+class Tail(NamedTuple):
+    """The steps begin < t ≤ end whose slopes make up the certificate, weighted like a hat: rising, then falling.
+
+    With n visits a row, s the steps of the tail and η nearly constant, w(α) = w̄ + (w_end − w_begin)/(η λ s) for equal
+    weights: the noise of two single iterates. A hat takes averages of iterates instead of w_begin and w_end.
+    """
+
+    begin: float
+    end: float
+
+
+@kernel
+def step_length(lam, offset, root_step, t):  # type: ignore[no-untyped-def]  # compiled
+    """η_t."""
+    if root_step > 0.0:
+        return root_step / np.sqrt(np.float64(t))
+    return 1.0 / (lam * (t + offset))
+
+
+@kernel
+def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
+    """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, make the certificate."""
+    rows, y, weight = batch
+    lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting = settings
+    t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
+    k = g.shape[0]
+    averaging = u.shape[0] > 0
+    counting = visits.shape[0] > 0
+    projecting = radius < np.inf
+    for first in range(0, order.shape[0] - k + 1, k):
+        t += 1
+        eta = step_length(lam, offset, root_step, t)
+        hat = max(min(t - tail.begin, tail.end + 1.0 - t), 0.0)
+        if averaging:
+            omega = 1.0
+            if weighting == BY_STEP:
+                omega = step_length(lam, offset, root_step, t - 1) if t > 1 else 0.0
+            elif weighting == RISING:
+                omega = np.float64(t)
+            mass += omega
+            gamma += omega * a
+            b_sum += omega * b
+        for j in range(k):
+            if first + j + AHEAD < order.shape[0]:
+                fetch(rows, order[first + j + AHEAD])
+            if first + j + FAR_AHEAD < order.shape[0]:
+                locate(rows, order[first + j + FAR_AHEAD])
+                prefetch(y, order[first + j + FAR_AHEAD])
+            i = np.uint64(order[first + j])
+            p = a * (dot(rows, i, v) + constant * bias) + b
+            gradient = slope(loss, p, y[i])
+            if counting:
+                slopes[i] += hat * gradient
+                visits[i] += hat
+            g[j] = gradient * weight_of(weight, i) / mean_weight
+        shrink = 1.0 - eta * lam
+        a *= shrink
+        nu *= shrink * shrink
+        if a < TINY:  # u ← γ v + u, γ ← 0; v ← a v, a ← 1. At t = 1 without t₀, a = 0: this erases w₁
+            for j in range(v.shape[0]):
+                if averaging:
+                    u[j] += gamma * v[j]
+                v[j] *= a
+            u_bias += gamma * bias
+            gamma = 0.0
+            bias *= a
+            a = 1.0
+        slope_sum = 0.0
+        for j in range(k):
+            if g[j] == 0.0:
+                continue
+            i = np.uint64(order[first + j])
+            c = -eta * g[j] / k
+            slope_sum += g[j]
+            if projecting:
+                score = a * (dot(rows, i, v) + constant * bias)
+                nu += 2.0 * c * score + c * c * (squared_norm(rows, i) + constant)
+            add(rows, i, c / a, v)
+            bias += constant * c / a
+            if averaging:
+                add(rows, i, -gamma * c / a, u)
+                u_bias -= gamma * constant * c / a
+        if projecting and nu > radius * radius:
+            a *= radius / np.sqrt(nu)
+            nu = radius * radius
+        if intercept_step > 0.0:
+            b -= intercept_step / np.sqrt(np.float64(t)) * slope_sum / k
+            b = min(max(b, -intercept_bound), intercept_bound)
+    return Iterate(t, a, nu, bias, b, mass, gamma, u_bias, b_sum)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How many steps, over which rows, and what is made of them."""
+
+    batch_size: int
+    n_iter: int | None
+    sampling: Sampling
+    average: Average
+    tries: int = 1
+    share: float = 0.5  # of the steps, after which "suffix" begins to average
+    last: int | None = None  # average so many of the last steps instead
+    w1: Vector | None = None
+
+    def length(self, tries_left: int) -> int | None:
+        """Steps of the next try: n_iter/s, the first ones taking a step more where that is no whole number."""
+        if self.n_iter is None:
+            return None
+        return self.n_iter // self.tries + (self.tries - tries_left < self.n_iter % self.tries)
+
+    def first_averaged(self, steps: int) -> int:
+        """After how many of these steps "suffix" begins to average."""
+        if self.last is not None:
+            return max(0, steps - self.last)
+        return min(int(np.ceil(self.share * steps)), steps - 1)
+
+
+class Bucket(NamedTuple):
+    """A sum of weighted iterates of a stream."""
+
+    w: Vector
+    b: float
+    mass: float
+
+
+@dataclass
+class StochasticState:
+    """All that a stochastic solver remembers between two chunks."""
+
+    settings: Settings
+    iterate: Iterate
+    v: Vector
+    u: Vector  # empty unless an average is kept
+    slopes: Vector  # empty without certificate
+    visits: Vector
+    sampler: Sampler | None  # None: rows come from a stream
+    per_epoch: int  # steps
+    target: float
+    last: int  # the last step that `max_iter` allows
+    length: int | None  # steps in a try; None: no end
+    tail: Tail
+    next_tail: int  # step of this try at which the tail begins anew
+    next_average: int  # … and the average
+    chosen: tuple[Vector, float]  # the random iterate
+    best_try: tuple[float, Vector, float] | None = None  # P, w, b
+    pending: Batch | None = None  # rows of a stream that do not fill a step yet
+    before: Bucket | None = None  # the previous bucket of a stream
+    tries_left: int = 1
+    taken: int = 0  # steps of this try
+    epoch: float = 0.0
+    steps: int = 0
+    finished: bool = False
+    worth_evaluating: bool = False
+
+
+# ---- state -----------------------------------------------------------------------------------------------------------
+
+
+def start(
+    plan: Plan, settings: Settings, problem: Problem, batch: Batch, run: Run, previous: Any = None
+) -> StochasticState:
+    """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
+    m, _ = shape(batch.rows)
+    per_epoch = -(-m // plan.batch_size)
+    sampler = Sampler(plan.sampling, m, plan.batch_size, np.random.default_rng(run.seed))
+    state = begin(plan, settings, problem, batch, previous)
+    rows_counted = m if run.certify else 0
+    state.slopes, state.visits = np.zeros(rows_counted, np.float32), np.zeros(rows_counted, np.float32)
+    state.sampler = sampler
+    state.per_epoch = per_epoch
+    state.target = run.target
+    state.length = plan.length(plan.tries)
+    state.last = NEVER if state.length is not None else run.max_iter * per_epoch
+    state.tail = Tail(state.iterate.t, state.iterate.t + per_epoch)
+    aim(plan, state, per_epoch if state.length is None else state.length)
+    return state
+
+
+def begin(plan: Plan, settings: Settings, problem: Problem, batch: Batch, previous: Any = None) -> StochasticState:
+    """A state before its first step, for a stream of rows like those in the batch."""
+    d = shape(batch.rows)[1]
+    dtype = np.dtype(np.float64 if value_dtype(batch.rows) == np.float64 else np.float32)
+    v, iterate = start_point(plan, problem, d, dtype, previous)
+    averaging = plan.average in ("uniform", "suffix", "weighted")
+    return StochasticState(
+        settings=settings,
+        iterate=iterate,
+        v=v,
+        u=np.zeros(d if averaging else 0, dtype),
+        slopes=np.zeros(0, np.float32),
+        visits=np.zeros(0, np.float32),
+        sampler=None,
+        per_epoch=1,
+        target=0.0,
+        last=NEVER,
+        length=None,
+        tail=Tail(0.0, 0.0),
+        next_tail=NEVER,
+        next_average=NEVER,
+        chosen=(v.astype(np.float64), iterate.b),
+        tries_left=plan.tries,
+    )
+
+
+def start_point(plan: Plan, problem: Problem, d: int, dtype: Any, previous: Any) -> tuple[Vector, Iterate]:
+    """v and its scalars before the first step."""
+    if isinstance(previous, StochasticState) and previous.v.shape == (d,):
+        kept = previous.iterate
+        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, nu=kept.nu, bias=kept.bias, b=kept.b)
+    if plan.w1 is None:
+        return np.zeros(d, dtype), Iterate()
+    w1 = np.array(plan.w1, dtype)
+    if w1.shape != (d,):
+        raise ValueError(f"w1 has shape {w1.shape}, expected ({d},)")
+    norm = float(np.linalg.norm(w1))
+    if not norm <= problem.radius * (1 + 1e-6):
+        raise ValueError(
+            f"w1 must lie in the ball of radius 1/sqrt(lam) = {problem.radius:.6g}; its norm is {norm:.6g}"
+        )
+    return w1, Iterate(nu=norm * norm)
+
+
+def aim(plan: Plan, state: StochasticState, goal: int) -> None:
+    """Plan the tail and the average of a try that is looked at after `goal` steps."""
+    state.next_tail = goal if state.length is None else -(-goal // 2)
+    state.next_average = plan.first_averaged(goal) if plan.average == "suffix" else NEVER
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------------
+
+
+def advance(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> StochasticState:
+    """Steps up to the next point of interest: a chunk, the tail, the average, an evaluation, the end of a try."""
+    assert state.sampler is not None
+    if not isinstance(batch.rows, Computed):
+        refresh_norm(state)
+    if state.taken == state.next_tail:
+        begin_tail(plan, state)
+    if state.taken == state.next_average:
+        forget_average(state)
+    n = max(1, chunk_rows(batch) // plan.batch_size)
+    for point in (state.next_tail, state.next_average, state.length):
+        if point is not None and state.taken < point:
+            n = min(n, point - state.taken)
+    order = state.sampler.draw(n * plan.batch_size)
+    # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
+    if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
+        cut = int(state.sampler.rng.integers(n)) * plan.batch_size
+        walk(plan, problem, batch, state, order[:cut])
+        state.chosen = present(state)
+        order = order[cut:]
+    walk(plan, problem, batch, state, order)
+    state.taken += n
+    state.steps += n
+    state.epoch = state.steps / state.per_epoch
+    state.worth_evaluating = state.length is None and state.taken == state.next_tail
+    if state.taken == state.length:
+        end_try(plan, problem, batch, state, team)
+    return state
+
+
+def refresh_norm(state: StochasticState) -> None:
+    """ν afresh, so that rounding does not pile up over a long run."""
+    it = state.iterate
+    if np.isfinite(state.settings.radius):
+        state.iterate = it._replace(nu=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
+
+
+def walk(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, order: Vector) -> None:
+    """The steps over the rows in `order`."""
+    early = plan.average == "suffix" and state.taken < state.next_average != NEVER  # not averaging yet
+    u = state.u[:0] if early else state.u
+    g = np.empty(plan.batch_size)
+    if not isinstance(batch.rows, Computed):
+        state.iterate = take_steps(
+            batch, problem.loss, state.settings, state.iterate, state.tail, order,
+            state.v, u, state.slopes, state.visits, g,
+        )  # fmt: skip
+        return
+    here = take_batch(batch, order)
+    counted = order.shape[0] if state.visits.shape[0] else 0
+    slopes, visits = np.zeros(counted, np.float32), np.zeros(counted, np.float32)
+    state.iterate = take_steps(
+        here, problem.loss, state.settings, state.iterate, state.tail, np.arange(order.shape[0], dtype=np.uint64),
+        state.v, u, slopes, visits, g,
+    )  # fmt: skip
+    if counted:
+        np.add.at(state.slopes, order, slopes)
+        np.add.at(state.visits, order, visits)
+
+
+def chunk_rows(batch: Batch) -> int:
+    """Rows between two looks at the clock; computed ones must fit in memory meanwhile."""
+    if not isinstance(batch.rows, Computed):
+        return CHUNK
+    m = shape(batch.rows)[0]
+    return max(1, min(CHUNK, COMPUTED_BYTES * m // stored_bytes(batch.rows)))
+
+
+def begin_tail(plan: Plan, state: StochasticState) -> None:
+    """From here on, slopes are counted; and the end of this tail is known."""
+    state.slopes[:] = 0.0
+    state.visits[:] = 0.0
+    first = state.next_tail
+    if state.length is None:  # tails of doubling length, each known when it begins
+        state.next_tail = min(2 * first, state.last) if first < state.last else NEVER
+        end = state.next_tail
+        if plan.average == "suffix":
+            state.next_average = first if plan.last is None else max(first, end - plan.last)
+    else:
+        state.next_tail, end = NEVER, state.length
+    before = state.iterate.t - state.taken  # steps before this try: of a run that this one goes on from
+    state.tail = Tail(before + first, before + end)
+
+
+def forget_average(state: StochasticState) -> None:
+    """The average begins anew."""
+    state.u[:] = 0.0
+    state.iterate = state.iterate._replace(mass=0.0, gamma=0.0, u_bias=0.0, b_sum=0.0)
+
+
+def end_try(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> None:
+    """Keep the best try so far; begin the next one, if there is one."""
+    state.tries_left -= 1
+    if plan.tries > 1:
+        w, b = output(plan, state)
+        value = problem.value(batch, w, b, team)
+        if state.best_try is None or value < state.best_try[0]:
+            state.best_try = (value, w, b)
+    if state.tries_left == 0:
+        state.finished = True
+        return
+    state.taken = 0
+    state.v, state.iterate = start_point(plan, problem, state.v.shape[0], state.v.dtype, None)
+    state.u[:] = 0.0
+    state.length = plan.length(state.tries_left)
+    assert state.length is not None
+    aim(plan, state, state.length)
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+
+
+def absorb(plan: Plan, problem: Problem, batch: Batch, state: StochasticState) -> StochasticState:
+    """A step for each k rows, in the order in which they come; rows left over wait for the next call."""
+    if state.pending is not None:
+        batch = join(state.pending, batch)
+    k = plan.batch_size
+    rows = shape(batch.rows)[0]
+    steps = rows // k
+    taken = 0
+    while taken < steps:
+        n = min(steps - taken, bucket_end(plan, state.steps) - state.steps)
+        order = np.arange(taken * k, (taken + n) * k, dtype=np.uint64)
+        walk(plan, problem, batch, state, order)
+        taken += n
+        state.steps += n
+        state.epoch = float(state.steps)
+        if state.steps == bucket_end(plan, state.steps - 1):
+            refresh_norm(state)
+        if plan.average == "suffix" and state.steps == bucket_end(plan, state.steps - 1):
+            state.before = average_sum(state)
+            forget_average(state)
+    state.pending = take_batch(batch, np.arange(steps * k, rows)) if steps * k < rows else None
+    return state
+
+
+def bucket_end(plan: Plan, t: int) -> int:
+    """The first end of a bucket after t steps: multiples of `last`, or powers of two."""
+    return (t // plan.last + 1) * plan.last if plan.last is not None else 1 << int(t).bit_length()
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+def present(state: StochasticState) -> tuple[Vector, float]:
+    """The last iterate."""
+    it = state.iterate
+    return it.a * state.v.astype(np.float64), it.b + it.a * it.bias
+
+
+def average_sum(state: StochasticState) -> Bucket:
+    """Σ ω w, Σ ω b and Σ ω over the iterates that have entered the average."""
+    it = state.iterate
+    w = it.gamma * state.v.astype(np.float64) + state.u
+    return Bucket(w, it.b_sum + it.gamma * it.bias + it.u_bias, it.mass)
+
+
+def output(plan: Plan, state: StochasticState) -> tuple[Vector, float]:
+    """What `average` says of this try."""
+    if plan.average == "random":
+        return state.chosen
+    if plan.average == "last" or (state.iterate.mass == 0.0 and state.before is None):
+        return present(state)
+    sums = [average_sum(state)]
+    if state.before is not None:
+        sums.append(state.before)
+    settings, t = state.settings, state.iterate.t
+    if settings.weighting == BY_STEP:  # an iterate enters with the next step: the last one has not yet
+        eta = step_length(settings.lam, settings.offset, settings.root_step, t)
+        last_w, last_b = present(state)
+        sums.append(Bucket(eta * last_w, eta * last_b, eta))
+    mass = sum(part.mass for part in sums)
+    w: Vector = np.sum([part.w for part in sums], axis=0) / mass
+    return w, sum(part.b for part in sums) / mass
+
+
+def iterate(plan: Plan, state: StochasticState) -> tuple[Vector, float]:
+    """The output so far: the average's, or the best try's."""
+    return output(plan, state) if state.best_try is None else state.best_try[1:]
+
+
+def evaluate(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> Evaluation:
+    """P at the output, with the best b if it is free; D at the mean slopes."""
+    w, b = iterate(plan, state)
+    b, primal, scores = problem.evaluate_primal(batch, w, b, team)
+    alpha = mean_slopes(problem, batch, state, scores, b)
+    own = Evaluation(w, b, primal, problem.lower_bound(batch, alpha, team))
+    unsharpened = plan.n_iter is not None or isinstance(batch.rows, Computed)
+    return own if unsharpened else sharpened(problem, batch, state, own, alpha, team)
+
+
+def mean_slopes(problem: Problem, batch: Batch, state: StochasticState, scores: Vector, b: float) -> Vector:
+    """α: minus the mean slope at each row over its visits in the tail; the slope now, where there were none."""
+    now = problem.slopes_at(batch, scores, b)
+    alpha: Vector = -np.divide(state.slopes, state.visits, out=now, where=state.visits > 0)
+    return alpha
+
+
+def sharpened(
+    problem: Problem, batch: Batch, state: StochasticState, own: Evaluation, alpha: Vector, team: Team
+) -> Evaluation:
+    """The best of P and D at the output and at a dual point better than α, where that may reach the target."""
+    gap = relative_gap(own.primal, own.dual)
+    sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
+    within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last
+    if gap <= state.target or not within_reach or sweeps == 0:
+        return own
+    implied = problem.evaluate_dual(batch, sharpen(problem, batch, alpha, own.b, sweeps, team), team)
+    better = own if own.primal <= implied.primal else implied
+    return better._replace(dual=max(own.dual, implied.dual))

@@ -1,0 +1,252 @@
+"""SVC: the exact kernel machine in the limit, certificates of the mapped problem, streams, and bad input."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import svm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+
+from primalsvm import SVC, Asset, DualAscent, FourierFeatures, Hinge, Newton, Nystroem, Pegasos, Problem, solve
+from primalsvm.estimators import svc as module
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4))
+Y = np.where(X[:, 0] ** 2 + X[:, 1] + 0.4 * RNG.normal(size=300) > 0.7, "yes", "no")
+SIGNS = np.where(Y == "yes", 1.0, -1.0)
+FULL = Nystroem(300, landmarks="uniform", threshold=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [("rbf", {"gamma": 0.5}), ("poly", {"gamma": 0.5, "degree": 2, "coef0": 1.0}), ("linear", {})],
+)
+def test_all_rows_as_landmarks_equal_libsvm(kernel, options, weighted):
+    c = RNG.uniform(0.5, 2.0, 300) if weighted else None
+    ours = SVC(C=2.0, kernel=kernel, approximation=FULL, **options).fit(X, Y, c)
+    theirs = svm.SVC(C=2.0, kernel=kernel, tol=1e-8, **options).fit(X, Y, c)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+    assert ours.certificate_.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto"])
+def test_gamma_is_scikit_learns(gamma):
+    ours = SVC(gamma=gamma, approximation=FULL).fit(X, Y)
+    np.testing.assert_allclose(
+        ours.decision_function(X), svm.SVC(gamma=gamma, tol=1e-8).fit(X, Y).decision_function(X), atol=1e-3
+    )
+    sparse = SVC(gamma=gamma, approximation=FULL).fit(sp.csr_matrix(X), Y)
+    np.testing.assert_allclose(ours.decision_function(X), sparse.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [laplacian_kernel, "laplacian"])
+def test_other_kernels_equal_libsvm_with_a_precomputed_matrix(kernel):
+    K = laplacian_kernel(X, gamma=0.25)
+    theirs = svm.SVC(kernel="precomputed", tol=1e-8).fit(K, Y)
+    ours = SVC(kernel=kernel, gamma=0.25, approximation=FULL).fit(X, Y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(K), atol=1e-3)
+    given = SVC(kernel="precomputed", approximation=FULL).fit(K, Y)
+    np.testing.assert_allclose(given.decision_function(K), theirs.decision_function(K), atol=1e-3)
+
+
+def test_the_certificate_is_that_of_the_mapped_problem():
+    clf = SVC(lam=1e-2, gamma=0.5, n_components=40, random_state=0).fit(X, Y)
+    V = Nystroem(40, gamma=0.5, random_state=0).fit(X)
+    features = clf.feature_map_.block(module.as_rows(X))
+    margins = SIGNS * (features @ clf.coef_[0] + clf.intercept_[0])
+    primal = 0.01 / 2 * clf.coef_[0] @ clf.coef_[0] + np.maximum(0, 1 - margins).mean()
+    assert clf.certificate_.primal == pytest.approx(primal, rel=1e-9)
+    best = solve(Problem(Hinge(), 1e-2, "free"), features, SIGNS, solver=DualAscent(), max_iter=10_000)
+    assert abs(best.certificate.primal - primal) <= 1e-9
+    assert V.map_.n_components == clf.coef_.shape[1]
+
+
+def test_the_score_is_a_sum_over_landmarks():
+    clf = SVC(gamma=0.5, n_components=40, random_state=0).fit(X, Y)
+    by_landmarks = rbf_kernel(X, clf.landmarks_, gamma=0.5) @ clf.dual_coef_[0] + clf.intercept_[0]
+    np.testing.assert_allclose(clf.decision_function(X), by_landmarks, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        "auto",
+        "newton",
+        "dual_ascent",
+        Newton(),
+        Pegasos(n_iter=60_000),
+        Asset(n_iter=60_000),
+        Asset(n_iter=60_000, average_last=100),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+def test_every_solver_finds_the_same_classifier(solver, approximation):
+    options = {"lam": 1e-2, "gamma": 0.5, "n_components": 60, "approximation": approximation, "random_state": 0}
+    best = SVC(**options).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a run of n_iter steps ends above tol
+        clf = SVC(solver=solver, **options).fit(X, Y)
+    assert clf.certificate_.primal <= 1.05 * best.certificate_.primal
+    assert clf.certificate_.dual <= best.certificate_.primal * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["auto", Asset(n_iter=5000), Pegasos(n_iter=5000, batch_size=7)], ids=str)
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
+def test_features_that_do_not_fit_are_computed_again_with_the_same_result(solver, convert):
+    options = {"lam": 1e-2, "gamma": 0.5, "n_components": 30, "solver": solver, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kept, computed = (SVC(memory=memory, **options).fit(convert(X), Y) for memory in (None, 0))
+    assert computed.certificate_.primal == pytest.approx(kept.certificate_.primal, rel=1e-8)
+    assert computed.certificate_.dual == pytest.approx(kept.certificate_.dual, rel=1e-6)
+    np.testing.assert_allclose(computed.decision_function(X), kept.decision_function(X), atol=1e-4)
+
+
+def test_large_problems_keep_single_precision(monkeypatch):
+    monkeypatch.setattr(module, "IN_DOUBLE", 100)
+    clf = SVC(gamma=0.5, C=10.0, n_components=50, random_state=0).fit(X, Y)
+    assert clf.feature_map_.block(module.as_rows(X)).dtype == np.float32
+    assert clf.certificate_.relative_gap <= 1e-3
+    monkeypatch.undo()
+    double = SVC(gamma=0.5, C=10.0, n_components=50, random_state=0).fit(X, Y)
+    assert np.abs(clf.decision_function(X) - double.decision_function(X)).max() < 0.1
+
+
+def test_exact_pegasos():
+    clf = SVC(lam=1e-2, gamma=0.5, approximation="exact", solver="pegasos", tol=1e-2, random_state=0).fit(X, Y)
+    best = SVC(lam=1e-2, gamma=0.5, approximation=FULL).fit(X, Y)
+    assert clf.certificate_.relative_gap <= 1e-2
+    assert clf.certificate_.dual <= best.certificate_.primal * (1 + 1e-6)
+    assert best.certificate_.dual <= clf.certificate_.primal * (1 + 1e-6)
+    by_hand = rbf_kernel(X, X[clf.support_], gamma=0.5) @ clf.dual_coef_[0] + clf.intercept_[0]
+    np.testing.assert_allclose(clf.decision_function(X), by_hand, atol=1e-9)
+    K = rbf_kernel(X, gamma=0.5)
+    given = SVC(lam=1e-2, kernel="precomputed", approximation="exact", tol=1e-2, random_state=0).fit(K, Y)
+    np.testing.assert_allclose(given.decision_function(K), clf.decision_function(X), atol=1e-9)
+
+
+def test_warm_start_keeps_the_features_and_takes_fewer_steps():
+    clf = SVC(C=1.0, gamma=0.5, n_components=60, warm_start=True).fit(X, Y)
+    landmarks, cold = clf.landmarks_.copy(), clf.n_steps_
+    clf.set_params(C=1.1).fit(X, Y)
+    np.testing.assert_array_equal(clf.landmarks_, landmarks)
+    assert clf.n_steps_ < cold
+
+
+def test_class_weight_and_early_stopping_and_grid_search_and_pickle():
+    heavy = SVC(gamma=0.5, class_weight={"yes": 5.0}, random_state=0).fit(X, Y)
+    same = SVC(gamma=0.5, C=1.0, random_state=0).fit(X, Y, np.where(Y == "yes", 5.0, 1.0))
+    np.testing.assert_allclose(heavy.decision_function(X), same.decision_function(X), atol=1e-6)
+    early = SVC(gamma=0.5, early_stopping=True, random_state=0, solver="dual_ascent").fit(X, Y)
+    assert early.score(X, Y) > 0.8
+    grid = GridSearchCV(SVC(n_components=30, random_state=0), {"gamma": [0.1, 1.0], "C": [0.1, 10.0]}, cv=3).fit(X, Y)
+    assert grid.best_score_ > 0.8
+    again = pickle.loads(pickle.dumps(heavy))
+    np.testing.assert_array_equal(again.decision_function(X), heavy.decision_function(X))
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+
+STREAM = {"lam": 1e-3, "gamma": 0.5, "approximation": FourierFeatures(64), "random_state": 0}
+
+
+def streamed(cuts, convert=np.asarray, **options):
+    clf = SVC(**{**STREAM, **options})
+    for a, b in itertools.pairwise([0, *cuts, 300]):
+        clf.partial_fit(convert(X[a:b]), Y[a:b], classes=["no", "yes"])
+    return clf
+
+
+@pytest.mark.parametrize(
+    "solver", [Asset(), Asset(batch_size=7, average_last=10), Pegasos(n_iter=10), "pegasos"], ids=str
+)
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
+def test_a_stream_gives_the_same_bits_however_it_is_cut(solver, convert):
+    whole = streamed([], convert, solver=solver)
+    for cuts in ([1, 2, 3], [150], [10, 100, 255, 257]):
+        clf = streamed(cuts, convert, solver=solver)
+        assert clf.coef_.tobytes() == whole.coef_.tobytes() and clf.intercept_ == whole.intercept_
+    assert whole.score(X, Y) > 0.75
+
+
+def test_memory_does_not_grow_with_the_stream():
+    clf = streamed([])
+    size = len(pickle.dumps(clf))
+    for _ in range(20):
+        clf.partial_fit(X, Y)
+    assert len(pickle.dumps(clf)) <= size + 200
+
+
+def test_a_stream_learns_with_nystroem_features_of_its_first_batch():
+    clf = SVC(lam=1e-3, gamma=0.5, n_components=50, random_state=0)
+    for _ in range(10):
+        clf.partial_fit(X, Y)
+    assert clf.score(X, Y) > 0.85 and clf.n_steps_ == 3000
+    fresh = clf.fit(X, Y)  # a fit begins anew
+    assert fresh.certificate_ is not None
+
+
+def test_refusals_of_streams():
+    with pytest.raises(AttributeError) as caught:
+        SVC(gamma=0.5).partial_fit(X, Y)
+    assert "partial_fit needs lam" in str(caught.value.__cause__)
+    with pytest.raises(ValueError, match="name them in the first call"):
+        SVC(**STREAM).partial_fit(X[:3], ["yes"] * 3)
+    with pytest.raises(ValueError, match="not among the classes"):
+        SVC(**STREAM).partial_fit(X, Y).partial_fit(X[:2], ["maybe", "yes"])
+    with pytest.raises(ValueError, match="stochastic solver"):
+        SVC(**STREAM, solver="newton").partial_fit(X, Y)
+    with pytest.raises(ValueError, match="balanced"):
+        SVC(**STREAM, class_weight="balanced").partial_fit(X, Y)
+    with pytest.raises(ValueError, match="features"):
+        SVC(**STREAM).partial_fit(X, Y).partial_fit(X[:, :2], Y)
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gamma": -0.5}, "gamma must be positive"),
+        ({"kernel": "sigmoid"}, "not known"),
+        ({"n_components": 301}, "more than the 300 rows"),
+        ({"approximation": "poly"}, "approximation="),
+        ({"approximation": Nystroem(threshold=3.0)}, "no eigenvalue"),
+        ({"approximation": "exact", "solver": "newton"}, "exact"),
+        ({"approximation": "exact", "early_stopping": True}, "exact"),
+        ({"kernel": "precomputed"}, "square"),
+        ({"lam": -1.0}, "lam"),
+        ({"C": 0.0}, "C must be positive"),
+        ({"memory": -1}, "memory"),
+        ({"solver": Asset(strongly_convex=True)}, "no free intercept"),
+        ({"solver": "dual_ascent", "memory": 0}, "kept in memory"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        SVC(**options).fit(X, Y)
+
+
+def test_bad_types():
+    with pytest.raises(TypeError, match="approximation must be"):
+        SVC(approximation=3).fit(X, Y)
+    with pytest.raises(TypeError, match="gamma"):
+        SVC(gamma=[1]).fit(X, Y)
+
+
+def test_bad_data():
+    bad = X.copy()
+    bad[0, 0] = np.inf
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        SVC().fit(bad, Y)
+    with pytest.raises(ValueError, match="one class only"):
+        SVC().fit(X, ["yes"] * 300)
