@@ -24,6 +24,8 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 PACKAGES = ("primalsvm", "numpy", "scipy", "numba", "scikit-learn", "snapml", "liblinear-official")
 TITLES = {
     "linear": "Time to accuracy",
+    "kernel": "Kernel SVMs",
+    "exact": "High accuracy on dense features",
     "passes": "One pass",
     "memory": "Memory",
     "growth": "Growth",

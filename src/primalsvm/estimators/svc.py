@@ -10,34 +10,46 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier, label_codes
+from primalsvm.estimators.landmarks import CANDIDATES, PILOT_LANDMARKS, PILOT_ROWS, SPANNED, draw_rows, margin_weights
 from primalsvm.estimators.transformers import (
     FourierFeatures,
     KernelParameters,
     Nystroem,
     components_of,
+    gamma_of,
     kernel_of,
     points_of,
 )
 from primalsvm.losses import Loss
-from primalsvm.maps.features import as_features, in_slots, scores
+from primalsvm.maps.features import as_features, in_slots, mapped, scores
 from primalsvm.maps.fourier import FourierMap
 from primalsvm.maps.gram import KernelMatrix
 from primalsvm.maps.kernels import precision_for
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.memory import available, check_fits
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch, Dense, as_batch, as_rows, in_memory, sampled_squared_norms, shape
+from primalsvm.rows import Batch, Dense, as_batch, as_rows, in_memory, sampled_squared_norms, shape, take_batch
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
+from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
+from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.stochastic import StochasticState
 from primalsvm.team import team_for
 
 IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
+PILOT_TOL = 1e-2
 NEWTON_FEATURES = 4096  # up to which a Newton step's d × d system is cheap beside the passes over the rows
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
+
+
+def as_multiplicity(sample_weight: npt.ArrayLike | None, batch: Batch) -> npt.NDArray[Any] | None:
+    """How many times each row counts, class weights apart; None: once each."""
+    if sample_weight is None:
+        return None
+    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
 
 
 def _has_lam(estimator: "SVC") -> bool:
@@ -202,7 +214,7 @@ class SVC(MarginClassifier):
             approximation = self._approximation()
             double = m * components_of(approximation.n_components, m) <= IN_DOUBLE
             precision = np.dtype(np.float64 if double else np.float32)
-            self._build_map(approximation, X, batch, precision, seed, sample_weight)
+            self._build_map(approximation, X, batch, precision, seed, sample_weight, problem)
         with team_for(self.n_jobs) as team:
             features = as_features(self.feature_map_, in_memory(batch.rows), team, self._precision, self._budget())
         self._keep(self._solve(problem, batch._replace(rows=features), seed, NEWTON_FEATURES))
@@ -249,13 +261,13 @@ class SVC(MarginClassifier):
             precision = np.dtype(np.float32)
             self._build_map(self._approximation(), X, batch, precision, self._seed(), sample_weight)
         features = Dense(in_slots(self.feature_map_, in_memory(batch.rows), self._stream_rows))
-        mapped = batch._replace(rows=features)
+        in_features = batch._replace(rows=features)
         if first:
             # E‖φ(x)‖² = k(x, x) = 1 for Fourier features, whatever the first rows are
             norms = np.ones(1) if isinstance(self.feature_map_, FourierMap) else sampled_squared_norms(features)
-            self._stream = stochastic.begin(solver.plan, solver.settings(problem, norms), problem, mapped)
+            self._stream = stochastic.begin(solver.plan, solver.settings(problem, norms), problem, in_features)
         assert self._stream is not None
-        state = self._stream = stochastic.absorb(solver.plan, problem, mapped, self._stream)
+        state = self._stream = stochastic.absorb(solver.plan, problem, in_features, self._stream)
         self._stream_rows += shape(batch.rows)[0]
         w, b = stochastic.iterate(solver.plan, state)
         self.coef_, self.intercept_ = w.reshape(1, -1), np.array([b])
@@ -308,18 +320,59 @@ class SVC(MarginClassifier):
         precision: np.dtype[Any],
         seed: int,
         sample_weight: npt.ArrayLike | None,
+        problem: Problem | None = None,
     ) -> None:
+        """Fix φ; given the problem, landmarks lean to its margin where nobody says otherwise."""
+        weight = as_multiplicity(sample_weight, batch)
+        if approximation.kernel != "precomputed":
+            approximation.set_params(gamma=gamma_of(approximation.gamma, X, weight))
+        rows = in_memory(batch.rows)
+        if isinstance(approximation, Nystroem):
+            how = approximation.landmarks
+            if problem is not None and (how is None or (isinstance(how, str) and how == "margin")):
+                approximation.set_params(landmarks="kmeans")
+                weight = self._towards_the_margin(approximation, problem, X, batch, seed, weight)
         self.feature_map_: Any
-        weight = (
-            None
-            if sample_weight is None
-            else np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
-        )
-        self.feature_map_, landmarks = approximation.build(X, in_memory(batch.rows), precision, seed, weight)
+        self.feature_map_, landmarks = approximation.build(X, rows, precision, seed, weight)
         self._precision = precision
-        self._map_of: int | None = shape(batch.rows)[1]
+        self._map_of: int | None = shape(rows)[1]
         if isinstance(approximation, Nystroem):
             self.landmarks_ = landmarks
+
+    def _towards_the_margin(
+        self,
+        approximation: Nystroem,
+        problem: Problem,
+        X: Any,
+        batch: Batch,
+        seed: int,
+        weight: npt.NDArray[Any] | None,
+    ) -> npt.NDArray[Any] | None:
+        """Weights by which landmarks are drawn near the margin of a pilot: the same problem on few rows and points."""
+        m = shape(batch.rows)[0]
+        s = components_of(approximation.n_components, m)
+        if s <= PILOT_LANDMARKS or m <= PILOT_ROWS or approximation.kernel == "precomputed":
+            return weight
+        rng = np.random.default_rng(seed)
+        some = draw_rows(m, PILOT_ROWS, rng, weight)
+        few = clone(approximation).set_params(n_components=PILOT_LANDMARKS, landmarks="uniform", rank=None)
+        pilot = take_batch(batch, some)
+        if np.unique(pilot.y).size < 2:
+            return weight
+        feature_map, _ = few.build(X[some], in_memory(pilot.rows), np.dtype(np.float32), seed)
+        if feature_map.n_components < SPANNED * PILOT_LANDMARKS:
+            return weight
+        with team_for(self.n_jobs) as team:
+            features = Dense(mapped(feature_map, in_memory(pilot.rows), team, np.dtype(np.float32)))
+        found = drive(problem, pilot._replace(rows=features), Newton(), Stops(PILOT_TOL, 100), n_jobs=self.n_jobs)
+        candidates = draw_rows(m, CANDIDATES, rng, weight)
+        judged = take_batch(batch, candidates)
+        pilot_map, alpha = feature_map.scorer(found.w)
+        with team_for(self.n_jobs) as team:
+            scored = scores(pilot_map, alpha, in_memory(judged.rows), team)
+        towards = np.zeros(m)
+        towards[candidates] = margin_weights(judged.y * (scored + found.b))
+        return towards
 
     def _expand(self) -> None:
         if isinstance(self.feature_map_, NystroemMap):
@@ -335,11 +388,7 @@ class SVC(MarginClassifier):
         if self.early_stopping or problem.intercept == "penalized":
             raise ValueError("approximation='exact' knows neither early_stopping nor penalize_intercept")
         m, n = shape(batch.rows)
-        weight = (
-            None
-            if sample_weight is None
-            else np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
-        )
+        weight = as_multiplicity(sample_weight, batch)
         parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
         kernel = kernel_of(parameters, X, np.arange(m), weight)
         if self.kernel == "precomputed" and m != n:
@@ -347,8 +396,8 @@ class SVC(MarginClassifier):
         precision = precision_for(in_memory(batch.rows))
         check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
         matrix = KernelMatrix(kernel, in_memory(batch.rows), points_of(X, kernel, precision), self._budget())
-        mapped = batch._replace(rows=matrix.as_rows())
-        solution = self._solve(problem, mapped, seed, solver=KernelPegasos(solver))
+        as_expansion = batch._replace(rows=matrix.as_rows())
+        solution = self._solve(problem, as_expansion, seed, solver=KernelPegasos(solver))
         self.support_ = np.flatnonzero(solution.w)
         kept = kernel_of(parameters, X, self.support_, weight)
         self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))

@@ -130,8 +130,9 @@ class Nystroem(_Map):
     ----------
     n_components : int or None, default=None
         s, the number of landmarks; None: 512, or the number of rows if there are fewer.
-    landmarks : {"kmeans", "uniform"} or array of shape (s, n_features), default="kmeans"
-        Centres of clusters of a sample of rows, rows drawn uniformly, or the points themselves.
+    landmarks : {"kmeans", "uniform", "margin"}, array of shape (s, n_features) or None, default=None
+        Centres of clusters of a sample of rows, rows drawn uniformly, or the points themselves. "margin", in an `SVC`:
+        centres of clusters near the margin of a pilot classifier. None is "margin" there and "kmeans" elsewhere.
     kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function or None, default=None
         None is "rbf". A function takes two matrices and returns the matrix of k(x, y).
     gamma : {"scale", "auto"}, float or None, default=None
@@ -139,7 +140,8 @@ class Nystroem(_Map):
     degree, coef0 : int, float or None, default=None
         Of the polynomial kernel; None is 3 and 0.
     threshold : float or None, default=None
-        Eigenvalues below this share of the largest are dropped; None: the precision's ε, as what is below is rounding.
+        Eigenvalues below this share of the largest are dropped; None: ten times the precision's ε, as what is below is
+        mostly rounding.
     rank : int or None, default=None
         Keep at most so many eigenvalues: d.
     random_state : int, RandomState instance or None, default=None
@@ -166,7 +168,7 @@ class Nystroem(_Map):
         self,
         n_components: int | None = None,
         *,
-        landmarks: Any = "kmeans",
+        landmarks: Any = None,
         kernel: Any = None,
         gamma: Any = None,
         degree: int | None = None,
@@ -220,8 +222,9 @@ class Nystroem(_Map):
             given = getattr(self, name)
             if given is not None and not given >= low:
                 raise ValueError(f"{name} must be at least {low}, got {given!r}")
-        given = not isinstance(self.landmarks, str)
-        s = np.shape(self.landmarks)[0] if given else components_of(self.n_components, m)
+        how = "kmeans" if self.landmarks is None else self.landmarks
+        given = not isinstance(how, str)
+        s = np.shape(how)[0] if given else components_of(self.n_components, m)
         if not given and s > m:
             raise ValueError(f"n_components={s} is more than the {m} rows to take landmarks from")
         check_fits(3 * 8 * s * s, f"the kernel matrix of {s} landmarks", "use fewer components")
@@ -233,7 +236,7 @@ class Nystroem(_Map):
             landmarks: Any = draw_rows(m, s, rng, weight)
             points_from = X[landmarks]
         else:
-            landmarks = points_from = choose_landmarks(X, s, self.landmarks, rng, weight)
+            landmarks = points_from = choose_landmarks(X, s, how, rng, weight)
         parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
         kernel = kernel_of(parameters, X, landmarks, weight)
         rows_there = as_rows(points_from)

@@ -8,8 +8,8 @@
 
 Cost: O(s³) for the factorisation, s kernel values and s d multiplications a row: O(s³ + s m (n + d)) for m rows.
 
-Which eigenvalues are kept. A row's k(S, x) carries rounding of size ε (the precision's), which D^{-1/2} amplifies; a
-feature whose eigenvalue is below ε times the largest is noise.
+Which eigenvalues are kept. The projection qᵢᵀ k(S, x) is of size Dᵢ/√s, and its rounding up to ε ‖k(S, x)‖ with ε the
+precision's: relative to the feature, ε D₁/Dᵢ. Features are kept as long as that is at most a tenth: Dᵢ ≥ 10 ε D₁.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,9 @@ import scipy.linalg
 
 from primalsvm.maps.kernels import Kernel, Matrix, Points
 from primalsvm.rows import Stored, Vector
+
+
+NOISE = 10.0  # ε D₁/Dᵢ times this may be 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ def fit_nystroem(
 
     Parameters
     ----------
-    threshold : eigenvalues below this share of the largest are dropped; None: the precision's ε
+    threshold : eigenvalues below this share of the largest are dropped; None: ten times the precision's ε
     n_components : keep at most so many
 
     Raises
@@ -91,9 +94,9 @@ def fit_nystroem(
     gram = kernel.between(landmarks, double)
     if not np.isfinite(gram).all():
         raise ValueError("the kernel matrix of the landmarks has NaN or infinity: scale the features")
-    eigenvalues, vectors = scipy.linalg.eigh((gram + gram.T) / 2, overwrite_a=True, check_finite=False)
+    eigenvalues, vectors = scipy.linalg.eigh((gram + gram.T) / 2, driver="evd", overwrite_a=True, check_finite=False)
     eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
-    relative = float(np.finfo(precision).eps) if threshold is None else threshold
+    relative = NOISE * float(np.finfo(precision).eps) if threshold is None else threshold
     kept = int(np.sum(eigenvalues > max(relative * eigenvalues[0], 0.0)))
     if kept == 0:
         raise ValueError(

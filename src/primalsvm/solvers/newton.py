@@ -340,7 +340,7 @@ class Newton:
         with team.blas_limited():
             if inside.shape[0] == 0:
                 return -g / problem.lam, self._intercept_step(problem, batch, state, g_b)
-            if inside.shape[0] < d:
+            if 2 * inside.shape[0] < d:
                 return self._direction_by_rows(problem, batch, inside, roots, g, g_b)
             return self._direction_by_features(problem, batch, inside, roots, damping, g, g_b)
 
@@ -356,10 +356,30 @@ class Newton:
     ) -> tuple[Vector, float]:
         """Solve the d + 1 equations (λI + AᵀA) δ = −∇Φ with A the rows of J times √(cᵢhᵢ/Σc), and their constant."""
         d = g.shape[0]
+        trace = float(roots @ roots) * (float(sampled_squared_norms(batch.rows).max()) + 1.0)
+        harmless = np.finfo(np.float32).eps * trace <= SINGLE_ENOUGH * problem.lam
+        single = harmless and value_dtype(batch.rows) != np.float64
+        for precision, ridge in ((np.float32, 0.0), (np.float64, 1e-14), (np.float64, 1e-10)):
+            if precision == np.float32 and not single:
+                continue
+            hessian = self._squares(problem, batch, inside, roots, precision)
+            hessian[np.arange(d), np.arange(d)] += problem.lam + damping * np.trace(hessian[:d, :d])
+            hessian[d, d] += {"none": 1.0, "penalized": problem.lam, "free": 0.0}[problem.intercept]
+            hessian[np.arange(d + 1), np.arange(d + 1)] *= 1.0 + ridge
+            try:
+                factor = scipy.linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+                break
+            except np.linalg.LinAlgError:  # rounding: next time with less of it, or with more on the diagonal
+                continue
+        else:
+            return -g / problem.lam, 0.0
+        step = -scipy.linalg.cho_solve(factor, np.append(g, g_b), check_finite=False)
+        return step[:d], float(step[d])
+
+    def _squares(self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, precision: Any) -> Vector:
+        """AᵀA in its lower triangle, summed in the given precision."""
+        d = shape(batch.rows)[1]
         constant = 0.0 if problem.intercept == "none" else 1.0
-        trace = float(roots @ roots) * (float(sampled_squared_norms(batch.rows).max()) + constant)
-        rounding_matters = np.finfo(np.float32).eps * trace > SINGLE_ENOUGH * problem.lam
-        precision = np.float64 if rounding_matters or value_dtype(batch.rows) == np.float64 else np.float32
         syrk = scipy.linalg.blas.ssyrk if precision == np.float32 else scipy.linalg.blas.dsyrk
         hessian = np.zeros((d + 1, d + 1), precision, order="F")
         block = np.empty((min(BLOCK, inside.shape[0]), d + 1), precision)
@@ -369,13 +389,7 @@ class Newton:
             dense_rows(batch.rows, inside[first : first + BLOCK], scale, part[:, :d])
             part[:, d] = constant * scale
             hessian = syrk(1.0, part.T, beta=1.0, c=hessian, lower=1, overwrite_c=1)
-        hessian = hessian.astype(np.float64)
-        hessian[np.arange(d), np.arange(d)] += problem.lam + damping * np.trace(hessian[:d, :d])
-        hessian[d, d] += {"none": 1.0, "penalized": problem.lam, "free": 0.0}[problem.intercept]
-        hessian[d, d] += 1e-14 * hessian[d, d]
-        factor = scipy.linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-        step = -scipy.linalg.cho_solve(factor, np.append(g, g_b), check_finite=False)
-        return step[:d], float(step[d])
+        return hessian.astype(np.float64)
 
     def _direction_by_rows(
         self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float
