@@ -22,8 +22,8 @@ AT_MOST = {"ADULT": 0.151, "MNIST": 0.028, "IJCNN": 0.0075, "COVTYPE": 0.162}
 PAPER = {"ADULT": "15.06% (22.5 s)", "MNIST": "2.66% (275 s)", "IJCNN": "0.79% (307 s)", "COVTYPE": "16.47% (2259 s)"}
 
 ABOUT = (
-    "The four tasks of the ASSET paper (pooled, permuted with seed 0, cut as its Table 1, with its C and γ): one fit of "
-    "`SVC(kernel='rbf', gamma=…, C=…, n_components=s)`, certificate included, against scikit-learn's "
+    "The four tasks of the ASSET paper (pooled, permuted with seed 0, cut as its Table 1, with its C and γ): one fit "
+    "of `SVC(kernel='rbf', gamma=…, C=…, n_components=s)`, certificate included, against scikit-learn's "
     "`Nystroem(n_components=s)` + `LinearSVC(loss='hinge')` at the cheapest of 10, 30, 100 and 300 iterations whose "
     "test error is within 0.1 points of its best. Both on all cores that BLAS finds. Ours: medians of five seeds. The "
     "paper's column is what it reports for ASSET on its own cut and machine."

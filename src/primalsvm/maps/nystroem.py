@@ -20,7 +20,6 @@ import scipy.linalg
 from primalsvm.maps.kernels import Kernel, Matrix, Points
 from primalsvm.rows import Stored, Vector
 
-
 NOISE = 10.0  # ε D₁/Dᵢ times this may be 1
 
 
