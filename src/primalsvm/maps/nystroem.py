@@ -20,7 +20,7 @@ import scipy.linalg
 from primalsvm.maps.kernels import Kernel, Matrix, Points
 from primalsvm.rows import Stored, Vector
 
-NOISE = 10.0  # ε D₁/Dᵢ times this may be 1
+NOISE = 10.0  # features are kept as long as their rounding is at most one part in so many
 
 
 @dataclass(frozen=True, eq=False)
