@@ -21,7 +21,7 @@ VALUE = """
 import numpy as np
 from primalsvm.losses import Hinge
 from primalsvm.objective import Problem, _loss_sum
-from primalsvm.rows import as_batch
+from primalsvm.inputs import as_batch
 batch = as_batch(np.array([[1.0], [-2.0]]), [1, -1])
 print(Problem(Hinge(), 0.5).value(batch, np.array([0.25]), 0.0))
 print(sum(_loss_sum.stats.cache_hits.values()), sum(_loss_sum.stats.cache_misses.values()))

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
+from primalsvm.inputs import as_batch
 from primalsvm.losses import Hinge, Logistic, SquaredHinge
 from primalsvm.objective import Problem, check_labels
-from primalsvm.rows import as_batch
 from tests import reference
 from tests.reference import LOSSES, noisy, weights
 

@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from primalsvm.inputs import as_batch, as_rows, as_weights
 from primalsvm.rows import (
     CSR,
     Batch,
     Dense,
-    as_batch,
-    as_rows,
-    as_weights,
     combine_rows,
     inner,
     sampled_squared_norms,

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from primalsvm.rows import as_batch
+from primalsvm.inputs import as_batch
 from primalsvm.team import Team, team_size
 from tests.reference import noisy, weights
 

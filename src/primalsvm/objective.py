@@ -47,7 +47,7 @@ class Problem:
     Examples
     --------
     >>> from primalsvm.losses import Hinge
-    >>> from primalsvm.rows import as_batch
+    >>> from primalsvm.inputs import as_batch
     >>> problem = Problem(Hinge(), lam=0.5)
     >>> batch = as_batch(np.eye(2), [1, -1])
     >>> problem.value(batch, np.array([1.0, -1.0]), 0.0)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from primalsvm.inputs import as_rows
 from primalsvm.maps.fourier import fourier_map
 from primalsvm.maps.kernels import Gaussian, Laplacian, Linear, as_points
-from primalsvm.rows import as_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 5))

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
+from primalsvm.inputs import as_rows
 from primalsvm.maps.kernels import (
     Callable,
     ChiSquared,
@@ -17,7 +18,7 @@ from primalsvm.maps.kernels import (
     by_name,
     precision_for,
 )
-from primalsvm.rows import as_rows, between
+from primalsvm.rows import between
 
 RNG = np.random.default_rng(0)
 X = RNG.random((30, 7)) * (RNG.random((30, 7)) < 0.6)

@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
+from primalsvm.inputs import as_rows
 from primalsvm.maps import kernels
 from primalsvm.maps.features import as_features, in_slots, mapped, scores
 from primalsvm.maps.kernels import Gaussian, as_points
 from primalsvm.maps.nystroem import fit_nystroem
 from primalsvm.objective import ALONE
-from primalsvm.rows import Computed, Dense, as_rows, shape
+from primalsvm.rows import Computed, Dense, shape
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from primalsvm import Asset, Hinge, Logistic, Pegasos, Problem, SquaredHinge, solve
-from primalsvm.rows import as_batch
+from primalsvm.inputs import as_batch
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.sampling import Sampler
 from tests import reference

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from primalsvm import DualAscent, Hinge, Logistic, Pegasos, Problem, Status, solve
+from primalsvm.inputs import as_batch
 from primalsvm.objective import ALONE, Evaluation
-from primalsvm.rows import as_batch
 from primalsvm.solvers.drive import Stops, choose, drive
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.protocol import Run

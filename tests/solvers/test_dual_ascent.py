@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from primalsvm import DualAscent, Hinge, Logistic, Problem, SmoothedHinge, SquaredHinge, Status, solve
-from primalsvm.rows import as_batch
+from primalsvm.inputs import as_batch
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
 from tests import reference

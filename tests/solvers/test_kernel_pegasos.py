@@ -6,10 +6,10 @@ import scipy.linalg
 import scipy.optimize
 
 from primalsvm import Hinge, Logistic, Pegasos, Problem, solve
+from primalsvm.inputs import as_batch, as_rows
 from primalsvm.maps.gram import KernelMatrix
 from primalsvm.maps.kernels import Gaussian, Linear, as_points
 from primalsvm.objective import ALONE
-from primalsvm.rows import as_batch, as_rows
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from tests.reference import noisy, weights

@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from primalsvm import Hinge, Logistic, Pegasos, Problem, SmoothedHinge, SquaredHinge, Status, solve
+from primalsvm.inputs import as_batch
 from primalsvm.objective import ALONE
-from primalsvm.rows import as_batch
 from primalsvm.solvers import stochastic as module
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import Sampler

@@ -15,9 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.progress import progress_bar
+from primalsvm.inputs import as_batch, as_weights
 from primalsvm.losses import by_name
 from primalsvm.objective import Problem, check_labels
-from primalsvm.rows import Batch, as_batch, as_weights, shape, take_batch, total_weight
+from primalsvm.rows import Batch, shape, take_batch, total_weight
 from primalsvm.solution import Certificate, Solution, Status
 from primalsvm.solvers.drive import FEW_FEATURES, Stops, choose, drive
 from primalsvm.solvers.protocol import Solver

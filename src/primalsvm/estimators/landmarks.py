@@ -20,11 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 Vector: TypeAlias = npt.NDArray[Any]
 
-PILOT_ROWS = 10_000
-PILOT_LANDMARKS = 256
-CANDIDATES = 100_000  # rows whose margins a pilot tells
 DELTA = 0.5  # (MNIST and IJCNN: 0.25 to 0.5 best)
-SPANNED = 0.9  # share of the pilot's points that are not rounding, below which they span the kernel
 ROWS_PER_CENTRE = 10  # in the sample that k-means looks at
 PASSES = 3  # of k-means: centres that are nearly settled make features as good as settled ones
 

@@ -7,8 +7,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier
+from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
-from primalsvm.rows import as_rows
 from primalsvm.solvers.protocol import Solver
 from primalsvm.team import team_for
 
@@ -25,7 +25,7 @@ class LinearSVC(MarginClassifier):
     lam : float or None, default=None
         λ itself; overrides `C`.
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
-    solver : {"auto", "dual_ascent", "newton", "pegasos"} or a solver object, default="auto"
+    solver : {"auto", "dual_ascent", "newton", "pegasos", "asset"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
     max_iter : int, default=1000

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier, label_codes
-from primalsvm.estimators.landmarks import CANDIDATES, PILOT_LANDMARKS, PILOT_ROWS, SPANNED, draw_rows, margin_weights
+from primalsvm.estimators.pilot import towards_the_margin
 from primalsvm.estimators.transformers import (
     FourierFeatures,
     KernelParameters,
@@ -20,27 +20,25 @@ from primalsvm.estimators.transformers import (
     kernel_of,
     points_of,
 )
+from primalsvm.inputs import as_batch, as_rows
 from primalsvm.losses import Loss
-from primalsvm.maps.features import as_features, in_slots, mapped, scores
+from primalsvm.maps.features import as_features, in_slots, scores
 from primalsvm.maps.fourier import FourierMap
 from primalsvm.maps.gram import KernelMatrix
 from primalsvm.maps.kernels import precision_for
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.memory import available, check_fits
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch, Dense, as_batch, as_rows, in_memory, sampled_squared_norms, shape, take_batch
+from primalsvm.rows import Batch, Dense, in_memory, sampled_squared_norms, shape
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
-from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
-from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.stochastic import StochasticState
 from primalsvm.team import team_for
 
 IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
-PILOT_TOL = 1e-2
 NEWTON_FEATURES = 4096  # up to which a Newton step's d × d system is cheap beside the passes over the rows
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
@@ -331,48 +329,13 @@ class SVC(MarginClassifier):
             how = approximation.landmarks
             if problem is not None and (how is None or (isinstance(how, str) and how == "margin")):
                 approximation.set_params(landmarks="kmeans")
-                weight = self._towards_the_margin(approximation, problem, X, batch, seed, weight)
+                weight = towards_the_margin(approximation, problem, X, batch, seed, weight, self.n_jobs)
         self.feature_map_: Any
         self.feature_map_, landmarks = approximation.build(X, rows, precision, seed, weight)
         self._precision = precision
         self._map_of: int | None = shape(rows)[1]
         if isinstance(approximation, Nystroem):
             self.landmarks_ = landmarks
-
-    def _towards_the_margin(
-        self,
-        approximation: Nystroem,
-        problem: Problem,
-        X: Any,
-        batch: Batch,
-        seed: int,
-        weight: npt.NDArray[Any] | None,
-    ) -> npt.NDArray[Any] | None:
-        """Weights by which landmarks are drawn near the margin of a pilot: the same problem on few rows and points."""
-        m = shape(batch.rows)[0]
-        s = components_of(approximation.n_components, m)
-        if s <= PILOT_LANDMARKS or m <= PILOT_ROWS or approximation.kernel == "precomputed":
-            return weight
-        rng = np.random.default_rng(seed)
-        some = draw_rows(m, PILOT_ROWS, rng, weight)
-        few = clone(approximation).set_params(n_components=PILOT_LANDMARKS, landmarks="uniform", rank=None)
-        pilot = take_batch(batch, some)
-        if np.unique(pilot.y).size < 2:
-            return weight
-        feature_map, _ = few.build(X[some], in_memory(pilot.rows), np.dtype(np.float32), seed)
-        if feature_map.n_components < SPANNED * PILOT_LANDMARKS:
-            return weight
-        with team_for(self.n_jobs) as team:
-            features = Dense(mapped(feature_map, in_memory(pilot.rows), team, np.dtype(np.float32)))
-        found = drive(problem, pilot._replace(rows=features), Newton(), Stops(PILOT_TOL, 100), n_jobs=self.n_jobs)
-        candidates = draw_rows(m, CANDIDATES, rng, weight)
-        judged = take_batch(batch, candidates)
-        pilot_map, alpha = feature_map.scorer(found.w)
-        with team_for(self.n_jobs) as team:
-            scored = scores(pilot_map, alpha, in_memory(judged.rows), team)
-        towards = np.zeros(m)
-        towards[candidates] = margin_weights(judged.y * (scored + found.b))
-        return towards
 
     def _expand(self) -> None:
         if isinstance(self.feature_map_, NystroemMap):

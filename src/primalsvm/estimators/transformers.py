@@ -10,12 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
+from primalsvm.inputs import as_rows
 from primalsvm.maps.features import FeatureMap, mapped
 from primalsvm.maps.fourier import Form, Frequencies, fourier_map
 from primalsvm.maps.kernels import Kernel, Points, Precomputed, as_points, by_name, precision_for
 from primalsvm.maps.nystroem import NystroemMap, fit_nystroem
 from primalsvm.memory import check_fits
-from primalsvm.rows import Stored, as_rows, shape
+from primalsvm.rows import Stored, shape
 from primalsvm.team import team_for
 
 COMPONENTS = 512  # at most, where the user does not say

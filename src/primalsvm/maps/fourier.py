@@ -65,7 +65,7 @@ def fourier_map(
 
     Examples
     --------
-    >>> from primalsvm.rows import as_rows
+    >>> from primalsvm.inputs import as_rows
     >>> phi = fourier_map(Gaussian(0.5), 2, 4096, np.random.default_rng(0), np.dtype(np.float64))
     >>> features = phi.block(as_rows(np.eye(2)))
     >>> (features @ features.T).round(1)

@@ -164,7 +164,7 @@ class Gaussian:
 
     Examples
     --------
-    >>> from primalsvm.rows import as_rows
+    >>> from primalsvm.inputs import as_rows
     >>> Gaussian(0.5).between(as_rows(np.eye(2)), as_points(np.eye(2))).round(4)
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])

@@ -12,8 +12,8 @@
 
 Without intercept X is the ball alone and D_X = 1/√λ. ASSET* (§3.3, `strongly_convex`): no intercept, η_j = 1/(λj).
 
-xᵢ may be any features: the rows themselves, Nyström features (16) or Fourier features (17). The steps, the average and
-the certificate are in `stochastic`.
+xᵢ may be any features: the rows themselves, Nyström features (16) or Fourier features (17). The steps are in
+`steps`, the average and the certificate in `stochastic`.
 """
 
 import math
@@ -28,7 +28,8 @@ from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_we
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import Sampling
-from primalsvm.solvers.stochastic import BY_STEP, Plan, Settings, StochasticState
+from primalsvm.solvers.steps import BY_STEP, Settings
+from primalsvm.solvers.stochastic import Plan, StochasticState
 from primalsvm.team import Team
 
 

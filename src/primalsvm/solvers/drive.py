@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from primalsvm.inputs import as_batch
 from primalsvm.objective import Evaluation, Problem, check_labels, check_signs
-from primalsvm.rows import Batch, as_batch, shape
+from primalsvm.rows import Batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.dual_ascent import DualAscent

@@ -10,7 +10,7 @@
 
 For the hinge −ℓ' xᵢ is yᵢ xᵢ where yᵢ⟨w, xᵢ⟩ < 1 and 0 elsewhere, as in the paper.
 
-The steps themselves, the averages and the certificate are in `stochastic`.
+The steps themselves are in `steps`, the averages and the certificate in `stochastic`.
 
 Intercept. Penalised: the weight of a constant feature, part of w. Free: b moves with ASSET's step D_X/(D_G √t) in
 [−B, B] (Lee and Wright, Algorithm 1), here with D_X/D_G = 1/sup|ℓ'|; 1/(λt) would throw it to ±1/λ.
@@ -31,7 +31,8 @@ from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_we
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import Sampling
-from primalsvm.solvers.stochastic import EQUAL, RISING, Average, Plan, Settings, StochasticState
+from primalsvm.solvers.steps import EQUAL, RISING, Settings
+from primalsvm.solvers.stochastic import Average, Plan, StochasticState
 from primalsvm.team import Team
 
 SAMPLE = 1000  # rows that estimate ‖x‖² for the offset and for the bounds of a free intercept

@@ -1,12 +1,6 @@
-"""Stochastic sub-gradient steps: what Pegasos and ASSET share.
+"""Runs of stochastic sub-gradient steps: what Pegasos and ASSET share.
 
-    for t = 1, 2, …, T:
-        choose A_t of k rows
-        w ← (1 − η_t λ) w − (η_t/k) Σ_{i ∈ A_t} (cᵢ/c̄) ℓ'(yᵢ, ⟨w, xᵢ⟩ + b) xᵢ,   projected onto a ball where asked for
-
-Sparse steps. w = a v with ν = ‖w‖² kept beside it (Pegasos, end of section 2): shrinking and projecting change a and ν,
-adding a row touches its non-zeros. Averages are kept the same way: Σ ω_s w_s = γ v + u with γ = Σ ω_s a_s, so that
-adding δ to v takes γ δ from u.
+The steps themselves are in `steps`.
 
 Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but
 a row near the margin is visited too seldom to tell its share precisely. When the goal is an accuracy and it is within
@@ -23,162 +17,32 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from primalsvm.compiled import kernel
-from primalsvm.losses import slope
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
     Batch,
     Computed,
     Vector,
-    add,
-    dot,
-    fetch,
     inner,
     join,
-    locate,
-    prefetch,
     shape,
-    squared_norm,
     stored_bytes,
     take_batch,
     value_dtype,
-    weight_of,
 )
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.dual_ascent import sharpen
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import Sampler, Sampling
+from primalsvm.solvers.steps import BY_STEP, Iterate, Settings, Tail, step_length, take_steps
 from primalsvm.team import Team
 
 Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 
 CHUNK = 65_536  # rows between two looks at the clock
 COMPUTED_BYTES = 64_000_000  # of computed rows that are held at a time
-TINY = 1e-9  # v is rescaled when a falls below
 SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
 WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
 NEVER = 2**62
-EQUAL, RISING, BY_STEP = range(3)  # how iterates are weighted in an average: 1, t, or the step that led to them
-
-
-class Settings(NamedTuple):
-    """Scalars that do not change during a run."""
-
-    lam: float
-    offset: float  # t₀ in η = 1/(λ(t + t₀))
-    root_step: float  # if positive, η = root_step/√t instead
-    radius: float  # of the ball; inf without projection
-    constant: float  # value of the constant feature: 1 for a penalised intercept, else 0
-    intercept_step: float  # a free intercept moves by this/√t; else 0
-    intercept_bound: float  # B
-    mean_weight: float  # c̄
-    weighting: int
-
-
-class Iterate(NamedTuple):
-    """The scalars of w_t = a v and of its average (γ v + u)/mass."""
-
-    t: int = 0
-    a: float = 1.0
-    nu: float = 0.0  # ‖w‖²
-    bias: float = 0.0  # v's entry for the constant feature
-    b: float = 0.0  # the free intercept
-    mass: float = 0.0  # Σ ω
-    gamma: float = 0.0  # Σ ω a
-    u_bias: float = 0.0  # u's entry for the constant feature
-    b_sum: float = 0.0  # Σ ω b
-
-
-class Tail(NamedTuple):
-    """The steps begin < t ≤ end whose slopes make up the certificate, weighted like a hat: rising, then falling.
-
-    With n visits a row, s the steps of the tail and η nearly constant, w(α) = w̄ + (w_end − w_begin)/(η λ s) for equal
-    weights: the noise of two single iterates. A hat takes averages of iterates instead of w_begin and w_end.
-    """
-
-    begin: float
-    end: float
-
-
-@kernel
-def step_length(lam, offset, root_step, t):  # type: ignore[no-untyped-def]  # compiled
-    """η_t."""
-    if root_step > 0.0:
-        return root_step / np.sqrt(np.float64(t))
-    return 1.0 / (lam * (t + offset))
-
-
-@kernel
-def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
-    """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, make the certificate."""
-    rows, y, weight = batch
-    lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting = settings
-    t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
-    k = g.shape[0]
-    averaging = u.shape[0] > 0
-    counting = visits.shape[0] > 0
-    projecting = radius < np.inf
-    for first in range(0, order.shape[0] - k + 1, k):
-        t += 1
-        eta = step_length(lam, offset, root_step, t)
-        hat = max(min(t - tail.begin, tail.end + 1.0 - t), 0.0)
-        if averaging:
-            omega = 1.0
-            if weighting == BY_STEP:
-                omega = step_length(lam, offset, root_step, t - 1) if t > 1 else 0.0
-            elif weighting == RISING:
-                omega = np.float64(t)
-            mass += omega
-            gamma += omega * a
-            b_sum += omega * b
-        for j in range(k):
-            if first + j + AHEAD < order.shape[0]:
-                fetch(rows, order[first + j + AHEAD])
-            if first + j + FAR_AHEAD < order.shape[0]:
-                locate(rows, order[first + j + FAR_AHEAD])
-                prefetch(y, order[first + j + FAR_AHEAD])
-            i = np.uint64(order[first + j])
-            p = a * (dot(rows, i, v) + constant * bias) + b
-            gradient = slope(loss, p, y[i])
-            if counting:
-                slopes[i] += hat * gradient
-                visits[i] += hat
-            g[j] = gradient * weight_of(weight, i) / mean_weight
-        shrink = 1.0 - eta * lam
-        a *= shrink
-        nu *= shrink * shrink
-        if a < TINY:  # u ← γ v + u, γ ← 0; v ← a v, a ← 1. At t = 1 without t₀, a = 0: this erases w₁
-            for j in range(v.shape[0]):
-                if averaging:
-                    u[j] += gamma * v[j]
-                v[j] *= a
-            u_bias += gamma * bias
-            gamma = 0.0
-            bias *= a
-            a = 1.0
-        slope_sum = 0.0
-        for j in range(k):
-            if g[j] == 0.0:
-                continue
-            i = np.uint64(order[first + j])
-            c = -eta * g[j] / k
-            slope_sum += g[j]
-            if projecting:
-                score = a * (dot(rows, i, v) + constant * bias)
-                nu += 2.0 * c * score + c * c * (squared_norm(rows, i) + constant)
-            add(rows, i, c / a, v)
-            bias += constant * c / a
-            if averaging:
-                add(rows, i, -gamma * c / a, u)
-                u_bias -= gamma * constant * c / a
-        if projecting and nu > radius * radius:
-            a *= radius / np.sqrt(nu)
-            nu = radius * radius
-        if intercept_step > 0.0:
-            b -= intercept_step / np.sqrt(np.float64(t)) * slope_sum / k
-            b = min(max(b, -intercept_bound), intercept_bound)
-    return Iterate(t, a, nu, bias, b, mass, gamma, u_bias, b_sum)
 
 
 @dataclass(frozen=True, eq=False)
