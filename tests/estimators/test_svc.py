@@ -138,6 +138,10 @@ def test_warm_start_keeps_the_features_and_takes_fewer_steps():
     clf.set_params(C=1.1).fit(X, Y)
     np.testing.assert_array_equal(clf.landmarks_, landmarks)
     assert clf.n_steps_ < cold
+    again = clf.set_params(gamma=2.0, n_components=50).fit(X, Y)  # other features: a cold start
+    fresh = SVC(C=1.1, gamma=2.0, n_components=50, random_state=0).fit(X, Y)
+    assert again.coef_.shape == (1, again.feature_map_.n_components) and len(again.landmarks_) == 50
+    assert again.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=0.2)
 
 
 def test_class_weight_and_early_stopping_and_grid_search_and_pickle():

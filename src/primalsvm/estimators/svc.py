@@ -208,11 +208,14 @@ class SVC(MarginClassifier):
         if self.approximation == "exact":
             return self._fit_exact(problem, X, batch, seed, sample_weight)
         m, n = shape(batch.rows)
-        if not (self.warm_start and getattr(self, "_map_of", None) == n):
-            approximation = self._approximation()
+        approximation = self._approximation()
+        made_for = (n, repr(approximation.get_params()))
+        if not (self.warm_start and getattr(self, "_map_made_for", None) == made_for):
             double = m * components_of(approximation.n_components, m) <= IN_DOUBLE
             precision = np.dtype(np.float64 if double else np.float32)
             self._build_map(approximation, X, batch, precision, seed, sample_weight, problem)
+            self._map_made_for: tuple[int, str] | None = made_for
+            self._solution = None
         with team_for(self.n_jobs) as team:
             features = as_features(self.feature_map_, in_memory(batch.rows), team, self._precision, self._budget())
         self._keep(self._solve(problem, batch._replace(rows=features), seed, NEWTON_FEATURES))
@@ -333,7 +336,6 @@ class SVC(MarginClassifier):
         self.feature_map_: Any
         self.feature_map_, landmarks = approximation.build(X, rows, precision, seed, weight)
         self._precision = precision
-        self._map_of: int | None = shape(rows)[1]
         if isinstance(approximation, Nystroem):
             self.landmarks_ = landmarks
 
@@ -364,7 +366,7 @@ class SVC(MarginClassifier):
         self.support_ = np.flatnonzero(solution.w)
         kept = kernel_of(parameters, X, self.support_, weight)
         self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))
-        self._map_of = None
+        self._map_made_for = None
         self._keep(solution)
         self.coef_ = self.coef_[:, self.support_]
         self.dual_coef_ = self.coef_
