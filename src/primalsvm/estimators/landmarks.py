@@ -47,8 +47,8 @@ def draw_rows(m: int, n: int, rng: np.random.Generator, weight: Vector | None = 
     """n different rows, in order, drawn with probabilities that follow their weights; fewer, if fewer have one."""
     if weight is None:
         return np.sort(rng.choice(m, min(n, m), replace=False))
-    counted = min(n, int(np.count_nonzero(weight)))
-    return np.sort(rng.choice(m, counted, replace=False, p=weight / weight.sum()))
+    p = weight / weight.sum()
+    return np.sort(rng.choice(m, min(n, int(np.count_nonzero(p))), replace=False, p=p))
 
 
 def margin_weights(margins: Vector) -> Vector:

@@ -38,6 +38,8 @@ def towards_the_margin(
         return weight
     rng = np.random.default_rng(seed)
     some = draw_rows(m, ROWS, rng, weight)
+    if some.size <= LANDMARKS:
+        return weight
     pilot = take_batch(batch, some)
     few = clone(approximation).set_params(n_components=LANDMARKS, landmarks="uniform", rank=None)
     feature_map, _ = few.build(X[some], in_memory(pilot.rows), SINGLE, seed)

@@ -27,7 +27,7 @@ def variance_of(X: Any, weight: npt.NDArray[Any] | None = None) -> float:
     if weight is None and not hasattr(X, "multiply"):
         return float(np.var(X, dtype=np.float64))
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-    squares: Any = X.multiply(X) if hasattr(X, "multiply") else np.square(X, dtype=np.float64)
+    squares: Any = X.astype(np.float64).power(2) if hasattr(X, "multiply") else np.square(X, dtype=np.float64)
     mean = float((share @ X).sum() / X.shape[1])
     return float((share @ squares).sum() / X.shape[1]) - mean * mean
 
