@@ -119,6 +119,17 @@ def test_large_problems_keep_single_precision(monkeypatch):
     assert np.abs(clf.decision_function(X) - double.decision_function(X)).max() < 0.1
 
 
+def test_exact_pegasos_with_a_function_as_kernel():
+    clf = SVC(lam=1e-2, kernel=rbf_kernel, approximation="exact", tol=0.1, random_state=0).fit(X, Y)
+    assert clf.certificate_.relative_gap <= 0.1
+
+
+def test_a_fit_after_a_stream_makes_its_own_features():
+    clf = SVC(lam=1e-2, gamma=1.0, n_components=10, warm_start=True, random_state=0).fit(X, Y)
+    clf.partial_fit(X[:10] + 50, Y[:10], classes=["no", "yes"])
+    assert np.abs(clf.fit(X, Y).landmarks_).max() < 10
+
+
 def test_exact_pegasos():
     clf = SVC(lam=1e-2, gamma=0.5, approximation="exact", solver="pegasos", tol=1e-2, random_state=0).fit(X, Y)
     best = SVC(lam=1e-2, gamma=0.5, approximation=FULL).fit(X, Y)
@@ -207,6 +218,8 @@ def test_refusals_of_streams():
         SVC(**STREAM).partial_fit(X, Y).partial_fit(X[:2], ["maybe", "yes"])
     with pytest.raises(ValueError, match="stochastic solver"):
         SVC(**STREAM, solver="newton").partial_fit(X, Y)
+    with pytest.raises(ValueError, match="does not tell"):
+        SVC(**STREAM, solver=Pegasos(average="random")).partial_fit(X, Y)
     with pytest.raises(ValueError, match="balanced"):
         SVC(**STREAM, class_weight="balanced").partial_fit(X, Y)
     with pytest.raises(ValueError, match="features"):

@@ -11,6 +11,7 @@ from primalsvm.estimators.transformers import Nystroem, components_of
 from primalsvm.maps.features import mapped, scores
 from primalsvm.objective import Problem
 from primalsvm.rows import Batch, Dense, in_memory, shape, take_batch
+from primalsvm.solution import Status
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.newton import Newton
 from primalsvm.team import team_for
@@ -48,6 +49,8 @@ def towards_the_margin(
     with team_for(n_jobs) as team:
         features = Dense(mapped(feature_map, in_memory(pilot.rows), team, SINGLE))
         found = drive(problem, pilot._replace(rows=features), Newton(), Stops(ACCURACY, 100), n_jobs=n_jobs)
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         all_judged = m <= CANDIDATES and weight is None
         candidates = np.arange(m) if all_judged else draw_rows(m, CANDIDATES, rng, weight)
         judged = batch if all_judged else take_batch(batch, candidates)

@@ -259,6 +259,7 @@ class SVC(MarginClassifier):
         batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), self.classes_, codes)
         problem, solver = self._problem(batch), self._online_solver()
         if first:
+            self._map_made_for, self._solution = None, None
             precision = np.dtype(np.float32)
             self._build_map(self._approximation(), X, batch, precision, self._seed(), sample_weight)
         features = Dense(in_slots(self.feature_map_, in_memory(batch.rows), self._stream_rows))
@@ -399,6 +400,8 @@ class SVC(MarginClassifier):
             solver = {"auto": Asset(), "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
         if not isinstance(solver, Asset | Pegasos):
             raise ValueError(f"partial_fit needs a stochastic solver, Asset() or Pegasos(), not {solver!r}")
+        if solver.plan.average == "random":
+            raise ValueError("average='random' needs to know the number of steps, which a stream does not tell")
         return solver
 
     def __sklearn_tags__(self) -> Any:

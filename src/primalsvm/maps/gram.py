@@ -13,8 +13,6 @@ import numpy as np
 from primalsvm.maps.kernels import Kernel, Matrix, Points
 from primalsvm.rows import Computed, Stored, Vector, shape, take
 
-AT_ONCE = 64_000_000  # bytes of kernel rows that are computed together
-
 
 @dataclass(eq=False)
 class KernelMatrix:
@@ -43,6 +41,8 @@ class KernelMatrix:
             place = self.place[chosen]
             known = place >= 0
             out[known] = self.kept[place[known]]
+            if known.all():
+                return out
             missing, inverse = np.unique(chosen[~known], return_inverse=True)
             found = self.kernel.between(take(self.rows, missing), self.points)
             out[~known] = found[inverse]
