@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -23,7 +24,8 @@ from primalsvm.compiled import is_kind, kernel
 Vector: TypeAlias = npt.NDArray[Any]
 
 LINE = 64  # bytes in a cache line
-COMPUTED_AT_ONCE = 2048  # rows
+COMPUTED_AT_ONCE = 2**23  # bytes
+MIXED_AT_ONCE = 2048  # rows
 
 
 class CSR(NamedTuple):
@@ -58,8 +60,15 @@ class Computed(NamedTuple):
     expansion: bool = False  # they are rows of a kernel matrix
 
 
+class Mixed(NamedTuple):
+    """Rows xᵢ = Mᵀ zᵢ that are kept as the zᵢ: ⟨xᵢ, w⟩ = ⟨zᵢ, Mw⟩ and Σ aᵢ xᵢ = Mᵀ Σ aᵢ zᵢ need no product a row."""
+
+    base: Dense
+    mixing: Vector
+
+
 Stored: TypeAlias = CSR | Dense | Gram
-Rows: TypeAlias = Stored | Computed
+Rows: TypeAlias = Stored | Computed | Mixed
 
 
 class Weights(NamedTuple):
@@ -250,12 +259,14 @@ def shape(rows: Rows) -> tuple[int, int]:
         return rows.indptr.shape[0] - 1, rows.n_features
     if isinstance(rows, Computed):
         return rows.n_rows, rows.n_features
+    if isinstance(rows, Mixed):
+        return rows.base.values.shape[0], rows.mixing.shape[1]
     return rows.values.shape[0], rows.values.shape[1]
 
 
 def in_memory(rows: Rows) -> Stored:
     """The rows, unless they are not kept: for those who read them one by one, out of order."""
-    if isinstance(rows, Computed):
+    if isinstance(rows, Computed | Mixed):
         raise ValueError("this solver reads rows one by one, out of order: they have to be kept in memory")
     return rows
 
@@ -285,6 +296,8 @@ def value_dtype(rows: Rows) -> np.dtype[Any]:
     """The dtype of the stored values."""
     if isinstance(rows, Computed):
         return rows.dtype
+    if isinstance(rows, Mixed):
+        return rows.base.values.dtype
     return rows.data.dtype if isinstance(rows, CSR) else rows.values.dtype
 
 
@@ -333,10 +346,26 @@ def take_batch(batch: Batch, chosen: Vector) -> Batch:
 
 def fetched(rows: Rows, chosen: Vector) -> Stored:
     """Copies of the chosen rows that kernels can read, computed where they have to be."""
+    if isinstance(rows, Mixed):
+        return Dense(_mixed(rows, chosen))
     if not isinstance(rows, Computed):
         return take(rows, chosen)
     values = rows.compute(chosen)
     return Gram(values, chosen.astype(np.uint64)) if rows.expansion else Dense(values)
+
+
+def _mixed(rows: Mixed, chosen: Vector) -> Vector:
+    """The chosen rows, mixed, a block at a time.
+
+    By SciPy's BLAS: solvers call it before and after, and NumPy's own goes on spinning for a while.
+    """
+    gemm = scipy.linalg.blas.get_blas_funcs("gemm", dtype=rows.mixing.dtype)
+    out = np.empty((chosen.shape[0], rows.mixing.shape[1]), rows.mixing.dtype)
+    for first in range(0, chosen.shape[0], MIXED_AT_ONCE):
+        part = out[first : first + MIXED_AT_ONCE]
+        base = rows.base.values[chosen[first : first + MIXED_AT_ONCE]]
+        gemm(1.0, rows.mixing.T, base.T, c=part.T, overwrite_c=1)
+    return out
 
 
 def between(rows: Stored, start: int, stop: int) -> Stored:
@@ -369,7 +398,7 @@ def _entries_of(rows: CSR, values: Vector) -> Vector:
     return values[int(rows.indptr[0]) : int(rows.indptr[-1])]
 
 
-def readable(rows: Rows, start: int, stop: int) -> Iterator[tuple[int, Stored, int, int]]:
+def readable(rows: Stored | Computed, start: int, stop: int) -> Iterator[tuple[int, Stored, int, int]]:
     """The rows start ≤ i < stop in parts that kernels can read: (first, part, a, b), where part[k] is row first + k.
 
     Stored rows are one part as they are; computed rows come in blocks.
@@ -377,8 +406,9 @@ def readable(rows: Rows, start: int, stop: int) -> Iterator[tuple[int, Stored, i
     if not isinstance(rows, Computed):
         yield 0, rows, start, stop
         return
-    for first in range(start, stop, COMPUTED_AT_ONCE):
-        n = min(COMPUTED_AT_ONCE, stop - first)
+    at_once = max(1, COMPUTED_AT_ONCE // (rows.n_features * rows.dtype.itemsize))
+    for first in range(start, stop, at_once):
+        n = min(at_once, stop - first)
         yield first, Dense(rows.compute(np.arange(first, first + n))), 0, n
 
 
@@ -413,7 +443,7 @@ def sampled_squared_norms(rows: Rows, n: int = 1000) -> Vector:
     m, _ = shape(rows)
     chosen = np.linspace(0, m - 1, min(m, n)).astype(np.int64)
     norms = np.empty(chosen.shape[0])
-    if isinstance(rows, Computed):
+    if isinstance(rows, Computed | Mixed):
         squared_norms_of(fetched(rows, chosen), np.arange(chosen.shape[0]), norms)
     else:
         squared_norms_of(rows, chosen, norms)

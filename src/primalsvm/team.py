@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from primalsvm.rows import Batch, Rows, Vector, combine_rows, readable, scores_of, shape
+from primalsvm.rows import Batch, Mixed, Rows, Vector, combine_rows, readable, scores_of, shape
 
 
 class Team:
@@ -72,6 +72,8 @@ class Team:
 
     def scores(self, rows: Rows, w: Vector) -> Vector:
         """⟨xᵢ, w⟩ for every row, in double precision."""
+        if isinstance(rows, Mixed):
+            return self.scores(rows.base, rows.mixing @ w)
         m = shape(rows)[0]
         out = np.empty(m)
 
@@ -84,11 +86,15 @@ class Team:
 
     def combine(self, batch: Batch, alpha: Vector) -> Vector:
         """Σ cᵢ αᵢ xᵢ."""
-        m, d = shape(batch.rows)
+        rows = batch.rows
+        if isinstance(rows, Mixed):
+            mixed: Vector = self.combine(batch._replace(rows=rows.base), alpha) @ rows.mixing
+            return mixed
+        m, d = shape(rows)
 
         def part(start: int, stop: int) -> Vector:
             out = np.zeros(d)
-            for first, stored, a, b in readable(batch.rows, start, stop):
+            for first, stored, a, b in readable(rows, start, stop):
                 weight = batch.weight._replace(values=batch.weight.values[first * batch.weight.stride :])
                 combine_rows(Batch(stored, batch.y[first:], weight), alpha[first:], a, b, out)
             return out

@@ -18,9 +18,9 @@ from primalsvm.estimators.progress import progress_bar
 from primalsvm.inputs import as_batch, as_weights
 from primalsvm.losses import by_name
 from primalsvm.objective import Problem, check_labels
-from primalsvm.rows import Batch, shape, take_batch, total_weight
+from primalsvm.rows import Batch, take_batch, total_weight
 from primalsvm.solution import Certificate, Solution, Status
-from primalsvm.solvers.drive import FEW_FEATURES, Stops, choose, drive
+from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.protocol import Solver
 
 
@@ -114,25 +114,21 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _solve(
-        self,
-        problem: Problem,
-        batch: Batch,
-        seed: int,
-        few_features: int = FEW_FEATURES,
-        solver: Solver | None = None,
+        self, problem: Problem, training: Batch, validation: Batch | None, seed: int, solver: Solver
     ) -> Solution:
-        """Run the solver (the parameter's, unless another is given) on the batch."""
+        """Run the solver."""
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
-        training, validation = self._hold_out(batch, seed) if self.early_stopping else (batch, None)
         start = getattr(self, "_solution", None) if self.warm_start else None
         with progress_bar(self.verbose, type(self).__name__) as watch:
             return drive(
-                problem, training, solver or choose(self.solver, *shape(training.rows), few_features), stops,
+                problem, training, solver, stops,
                 validation=validation, n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
             )  # fmt: skip
 
-    def _hold_out(self, batch: Batch, seed: int) -> tuple[Batch, Batch]:
-        """Split the rows in two, keeping the share of the classes."""
+    def _hold_out(self, batch: Batch, seed: int) -> tuple[Batch, Batch | None]:
+        """The rows to train on, and with early stopping those held out; the share of the classes is the same."""
+        if not self.early_stopping:
+            return batch, None
         rows = np.arange(batch.y.shape[0])
         parts = train_test_split(rows, test_size=self.validation_fraction, random_state=seed, stratify=batch.y)
         kept, held = (take_batch(batch, np.sort(part)) for part in parts)

@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primalsvm.estimators.classifier import MarginClassifier
 from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
+from primalsvm.rows import shape
+from primalsvm.solvers.drive import choose
 from primalsvm.solvers.protocol import Solver
 from primalsvm.team import team_for
 
@@ -139,7 +141,10 @@ class LinearSVC(MarginClassifier):
         self
         """
         _, batch = self._enter(X, y, sample_weight)
-        self._keep(self._solve(self._problem(batch), batch, self._seed()))
+        problem, seed = self._problem(batch), self._seed()
+        training, validation = self._hold_out(batch, seed)
+        solver = choose(self.solver, *shape(training.rows))
+        self._keep(self._solve(problem, training, validation, seed, solver))
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:

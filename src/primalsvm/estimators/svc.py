@@ -32,7 +32,9 @@ from primalsvm.objective import Problem
 from primalsvm.rows import Batch, Dense, in_memory, sampled_squared_norms, shape
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
+from primalsvm.solvers.drive import choose
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
+from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.stochastic import StochasticState
@@ -216,9 +218,12 @@ class SVC(MarginClassifier):
             self._build_map(approximation, X, batch, precision, seed, sample_weight, problem)
             self._map_made_for: tuple[int, str] | None = made_for
             self._solution = None
-        with team_for(self.n_jobs) as team:
-            features = as_features(self.feature_map_, in_memory(batch.rows), team, self._precision, self._budget())
-        self._keep(self._solve(problem, batch._replace(rows=features), seed, NEWTON_FEATURES))
+        training, validation = self._hold_out(batch, seed)
+        solver = choose(self.solver, m, self.feature_map_.n_components, NEWTON_FEATURES)
+        in_features = self._in_features(training, apart=isinstance(solver, Newton))
+        if validation is not None:
+            validation = self._in_features(validation)
+        self._keep(self._solve(problem, in_features, validation, seed, solver))
         self._expand()
         return self
 
@@ -340,6 +345,12 @@ class SVC(MarginClassifier):
         if isinstance(approximation, Nystroem):
             self.landmarks_ = landmarks
 
+    def _in_features(self, batch: Batch, apart: bool = False) -> Batch:
+        with team_for(self.n_jobs) as team:
+            rows = in_memory(batch.rows)
+            features = as_features(self.feature_map_, rows, team, self._precision, self._budget(), apart)
+        return batch._replace(rows=features)
+
     def _expand(self) -> None:
         if isinstance(self.feature_map_, NystroemMap):
             self.dual_coef_ = self.feature_map_.expansion(self.coef_[0]).reshape(1, -1)
@@ -363,7 +374,7 @@ class SVC(MarginClassifier):
         check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
         matrix = KernelMatrix(kernel, in_memory(batch.rows), points_of(X, kernel, precision), self._budget())
         as_expansion = batch._replace(rows=matrix.as_rows())
-        solution = self._solve(problem, as_expansion, seed, solver=KernelPegasos(solver))
+        solution = self._solve(problem, as_expansion, None, seed, KernelPegasos(solver))
         self.support_ = np.flatnonzero(solution.w)
         kept = kernel_of(parameters, X, self.support_, weight)
         self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))

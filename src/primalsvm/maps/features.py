@@ -5,10 +5,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from primalsvm.maps.kernels import Matrix
-from primalsvm.rows import CSR, Computed, Dense, Rows, Stored, Vector, between, shape, take
+from primalsvm.maps.nystroem import NystroemMap
+from primalsvm.rows import CSR, Computed, Dense, Mixed, Rows, Stored, Vector, between, shape, take
 from primalsvm.team import Team
 
 BLOCK = 512  # rows: with 1,024 features 2 MB in single precision, which stays in the cache
+APART = 200  # rows per landmark from which whitening all of them costs more than whitening those that need it
 SLOTS = 256  # rows of a stream that are mapped together
 
 
@@ -38,10 +40,19 @@ def mapped(feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtyp
     return out
 
 
-def as_features(feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtype[Any], budget: float) -> Rows:
-    """φ(x) of every row, kept if it fits the budget (in bytes), else computed again in each pass."""
-    m, d = shape(rows)[0], feature_map.n_components
-    if m * d * precision.itemsize <= budget:
+def as_features(
+    feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtype[Any], budget: float, apart: bool = False
+) -> Rows:
+    """φ(x) of every row, kept if it fits the budget (in bytes), else computed again in each pass.
+
+    `apart`: of many rows keep k(S, x) and the whitening apart; for solvers that mostly look at all rows at once.
+    """
+    m, size = shape(rows)[0], precision.itemsize
+    if apart and isinstance(feature_map, NystroemMap):
+        values = feature_map.simpler
+        if m >= APART * values.n_components and m * values.n_components * size <= budget:
+            return Mixed(Dense(mapped(values, rows, team, precision)), feature_map.whitening)
+    if m * feature_map.n_components * size <= budget:
         return Dense(mapped(feature_map, rows, team, precision))
     return computed(feature_map, rows, precision)
 

@@ -63,9 +63,14 @@ class NystroemMap:
         found: Matrix = self.kernel.between(rows, self.points) @ self.whitening
         return found
 
+    @property
+    def simpler(self) -> KernelValues:
+        """k(S, x): φ without the whitening."""
+        return KernelValues(self.kernel, self.points)
+
     def scorer(self, gamma: Vector) -> tuple[KernelValues, Vector]:
         """A cheaper map and weights with the same scores: k(S, x) and α_S."""
-        return KernelValues(self.kernel, self.points), self.expansion(gamma)
+        return self.simpler, self.expansion(gamma)
 
     def expansion(self, gamma: Vector) -> Vector:
         """α_S with ⟨γ, φ(x)⟩ = Σ_l α_l k(t_l, x)."""

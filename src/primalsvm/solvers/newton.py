@@ -5,155 +5,89 @@
 Its dual is smooth in (w, b), without constraints, with a free intercept as exact as any:
 
     Φ(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ φᵢ(⟨w, xᵢ⟩ + b),    φᵢ(p) = max over a of −ℓ*(−a) − p a − q/2 (a − αᵢ)²
-    ∇Φ      = λ w − (1/Σc) Σ cᵢ aᵢ xᵢ,                   aᵢ the maximiser: `Loss.dual_step(p, y, αᵢ, q)`
+    ∇Φ      = λ w − (1/Σc) Σ cᵢ aᵢ xᵢ,                   aᵢ the maximiser
     ∇²Φ     = λ I + (1/Σc) Σ_J cᵢ hᵢ xᵢ xᵢᵀ,              hᵢ = 1/(q + (ℓ*)''), J the rows with aᵢ inside its domain
 
     repeat: (w, b) += t δ with ∇²Φ δ = −∇Φ, t the least of Φ along δ;  once ∇Φ is small against the gap: α ← a, q ← q/3
 
-First-order methods crawl where features are many times fewer than rows or badly scaled; here a step costs a few passes
-over the rows and a system of the smaller of d and |J| equations.
+First-order methods crawl where features are many times fewer than rows or badly scaled; here a step costs a pass over
+the rows, the rows that change sides, and a system of the smaller of d and |J| equations.
 
-∇²Φ only directs the steps. Where J has many times more rows than there are features, a sample of them will do at first;
-and it is summed in single precision while the rounding is small against λ. All else is in double precision.
+α starts in the middle of its domain: then Φ is the objective with its kinks rounded over a width of q. While q is
+large, few rows tell the way as well as all do: of many rows, the first steps look at a sample only.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 
-from primalsvm.compiled import kernel
-from primalsvm.losses import conjugate, conjugate_curvature, dual_step, feasible, value
+from primalsvm.losses import Loss
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
     Batch,
-    Computed,
-    Rows,
     Vector,
-    add,
-    fetched,
     inner,
     sampled_squared_norms,
     shape,
+    take_batch,
     total_weight,
     value_dtype,
-    weight_of,
 )
 from primalsvm.solution import relative_gap
+from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.proximal import Proximal, best_intercept, maximise, pull_along
 from primalsvm.team import Team
 
-FIRST_Q = 2.0  # in units of the margin
+FIRST_Q = 4.0  # in units of the margin: all rows are inside at w = 0
 LAST_Q = 1e-4
 SHRINK_Q = 3.0
+MOST = 5.0
 FAST_ENOUGH = 0.3  # q stays while each new α cuts the gap by this factor
 CONDITION = 1e-10  # q stays above this share of the dual's own curvature ‖x‖²/(λm): below, systems are only rounding
-BLOCK = 4096  # rows that are made dense at a time
-SINGLE_ENOUGH = 1.0  # rounding of a sum in single precision / λ, up to which it is harmless
-INNER_ACCURACY = 0.1  # of the gap: how well Φ is minimised before q changes
+INNER_ACCURACY = 0.1  # of the gap: how well Φ is minimised before q or α change,
+ROUGHLY = 0.3  # … on a sample
 SEARCHES = 40  # for the least of Φ along a step, at most; each looks at scores only
 ROUNDING = 1e-13
 FLAT = 0.1  # of its slope at the start: how flat Φ shall be at the end of a step
-SAMPLED = 6  # rows of J per feature that are enough to direct a step,
-ROUGH = 0.01  # … until the relative gap is this small (to the end a sample converges slower than all of J),
-CHEAP = 1_000_000_000  # … and as many more as cost no more than so many multiplications
-DAMPING = 0.1  # of the mean square of a sampled row, added to λ: what the sample misses in its weakest directions
 FUTILE = 10  # steps without change after which only rounding is left
 STILL = 0.999  # a new α that leaves this much of the gap changes nothing
+ROWS_PER_FEATURE = 50  # in the sample,
+ENTRIES = 2**20  # … which has at least so many entries,
+LARGEST = 2**28  # … at most so many bytes,
+SHARE = 0.25  # … and at most this share of the rows
+SAMPLED_Q = 0.5  # down to which the sample is good enough: it then holds some ten rows inside per feature
+MOST = 5.0  # times smaller is q at once, on going over to all rows
 
 
-class Proximal(NamedTuple):
-    """Sums over rows at one point."""
+@dataclass
+class View:
+    """What the solver knows of the rows in use, at its point."""
 
-    phi: float  # Σ cᵢ φᵢ(pᵢ)
-    loss: float  # Σ cᵢ ℓ(pᵢ)
-    dual: float  # Σ cᵢ (−ℓ*(−aᵢ))
-    balance: float  # Σ cᵢ aᵢ
+    alpha: Vector
+    scores: Vector  # ⟨w, xᵢ⟩
+    a: Vector
+    h: Vector
+    change: Vector  # in aᵢ, by the last step
+    sums: Proximal
+    pull: Vector  # Σ cᵢ aᵢ xᵢ
+    curvature: Curvature
 
+    @classmethod
+    def of(cls, batch: Batch, alpha: Vector, w: Vector, team: Team) -> "View":
+        """All but a and what follows from it."""
+        m = batch.y.shape[0]
+        scores = team.scores(batch.rows, w)
+        sums, pull, curvature = Proximal(0.0, 0.0, 0.0, 0.0), np.zeros(w.shape[0]), Curvature.of(batch.rows)
+        return cls(alpha, scores, np.zeros(m), np.zeros(m), np.zeros(m), sums, pull, curvature)
 
-@kernel
-def maximise(y, weight, loss, scores, direction, t, b, q, alpha, a, h):  # type: ignore[no-untyped-def]  # compiled
-    """aᵢ and hᵢ at the scores + t · direction + b."""
-    phi = 0.0
-    losses = 0.0
-    dual = 0.0
-    balance = 0.0
-    for i in range(np.uint64(y.shape[0])):
-        c = weight_of(weight, i)
-        if c == 0.0:
-            a[i] = 0.0
-            h[i] = 0.0
-            continue
-        p = scores[i] + t * direction[i] + b
-        best = dual_step(loss, p, y[i], alpha[i], q)
-        kept = -conjugate(loss, -best, y[i])
-        phi += c * (kept - p * best - 0.5 * q * (best - alpha[i]) ** 2)
-        losses += c * value(loss, p, y[i])
-        dual += c * kept
-        balance += c * best
-        a[i] = best
-        inside = best != 0.0 and feasible(loss, 1.5 * best, y[i]) != best
-        h[i] = c / (q + conjugate_curvature(loss, -best, y[i])) if inside else 0.0
-    return Proximal(phi, losses, dual, balance)
-
-
-@kernel
-def pull_along(y, weight, loss, scores, direction, t, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
-    """Σ cᵢ aᵢ directionᵢ at the scores + t · direction + b: what the losses add to the slope of Φ in t, negated."""
-    total = 0.0
-    for i in range(np.uint64(y.shape[0])):
-        p = scores[i] + t * direction[i] + b
-        total += weight_of(weight, i) * dual_step(loss, p, y[i], alpha[i], q) * direction[i]
-    return total
-
-
-@kernel
-def balance(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
-    """Σ cᵢ aᵢ at the scores + b: decreasing in b, 0 where Φ(w, ·) is least."""
-    total = 0.0
-    for i in range(np.uint64(y.shape[0])):
-        total += weight_of(weight, i) * dual_step(loss, scores[i] + b, y[i], alpha[i], q)
-    return total
-
-
-@kernel
-def best_intercept(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
-    """The b that minimises Φ(w, ·), by bisection from around the present one."""
-    reach = 1.0
-    low, high = b - reach, b + reach
-    for _ in range(60):
-        if (
-            balance(y, weight, loss, scores, low, q, alpha) > 0.0
-            and balance(y, weight, loss, scores, high, q, alpha) < 0.0
-        ):
-            break
-        reach *= 2.0
-        low, high = b - reach, b + reach
-    while True:
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
-            return middle
-        if balance(y, weight, loss, scores, middle, q, alpha) > 0.0:
-            low = middle
-        else:
-            high = middle
-
-
-@kernel
-def densify(rows, chosen, scale, out):  # type: ignore[no-untyped-def]  # compiled
-    """out[k] = scale[k] · row chosen[k], as dense rows."""
-    for k in range(chosen.shape[0]):
-        line = out[k]
-        line[:] = 0.0
-        add(rows, np.uint64(chosen[k]), scale[k], line)
-
-
-def dense_rows(rows: Rows, chosen: Vector, scale: Vector, out: Vector) -> None:
-    """out[k] = scale[k] · row chosen[k], whatever the rows are."""
-    if isinstance(rows, Computed):
-        rows, chosen = fetched(rows, chosen), np.arange(chosen.shape[0])
-    densify(rows, chosen, scale, out)
+    def look(self, problem: Problem, batch: Batch, along: Vector, t: float, b: float, q: float, team: Team) -> None:
+        """a, h, the sums and the pull at the scores + t · along + b."""
+        self.sums = maximise(
+            batch.y, batch.weight, problem.loss, self.scores, along, t, b, q, self.alpha, self.a, self.h, self.change
+        )
+        self.pull += team.combine(batch, self.change)
 
 
 @dataclass
@@ -162,19 +96,18 @@ class NewtonState:
 
     w: Vector
     b: float
-    alpha: Vector
-    scores: Vector  # ⟨w, xᵢ⟩
-    a: Vector
-    h: Vector
-    sums: Proximal
-    pull: Vector  # (1/Σc) Σ cᵢ aᵢ xᵢ
     q: float
     last_q: float
     target: float
     certify: bool
     rng: np.random.Generator
-    estimate: float = np.inf
+    sample: Batch | None  # the rows in use, while they are not all
+    view: View  # of the rows in use
+    gap: float = np.inf  # about: P − D for the rows in use
+    estimate: float = np.inf  # the same, relative
+    rounded: float = 1.0  # share of it that is q's doing, not the minimisation's
     outer_gap: float = 0.0  # when α last changed
+    minimised: bool = False  # Φ is, well enough
     stuck: bool = False
     futile: int = 0  # steps in a row that changed nothing with q at its last value
     epoch: float = 0.0
@@ -201,104 +134,112 @@ class Newton:
     self_paced: ClassVar[bool] = False
 
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> NewtonState:
-        """w = 0 and α = 0, or those of a previous state of the same shape."""
+        """w = 0 and α in the middle of its domain, or those of a previous state of the same shape."""
         m, d = shape(batch.rows)
-        warm = isinstance(previous, NewtonState) and previous.alpha.shape == (m,) and previous.w.shape == (d,)
+        warm = isinstance(previous, NewtonState) and previous.view.alpha.shape == (m,) and previous.w.shape == (d,)
         w = previous.w.copy() if warm else np.zeros(d)
-        alpha = previous.alpha.copy() if warm else np.zeros(m)
+        b = previous.b if warm else 0.0
         curvature = float(sampled_squared_norms(batch.rows).mean()) / (problem.lam * m)
         last_q = max(LAST_Q, CONDITION * curvature)
-        state = NewtonState(
-            w=w,
-            b=previous.b if warm else 0.0,
-            alpha=alpha,
-            scores=team.scores(batch.rows, w),
-            a=np.empty(m),
-            h=np.empty(m),
-            sums=Proximal(0.0, 0.0, 0.0, 0.0),
-            pull=np.zeros(d),
-            q=max(FIRST_Q, last_q),
-            last_q=last_q,
-            target=run.target,
-            certify=run.certify,
-            rng=np.random.default_rng(run.seed),
-        )
-        self._refresh(problem, batch, state, team)
-        return state
+        q = max(FIRST_Q, last_q)
+        rng = np.random.default_rng(run.seed)
+        sample = None if warm else sample_of(batch, rng)
+        used = sample or batch
+        alpha = previous.view.alpha.copy() if warm else middle(problem.loss, used.y)
+        view = View.of(used, alpha, w, team)
+        view.look(problem, used, view.scores, 0.0, b, q, team)
+        return NewtonState(w, b, q, last_q, run.target, run.certify, rng, sample, view)
 
     def advance(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> NewtonState:
-        """One Newton step on Φ; then, if Φ is well enough minimised, the next α and q."""
-        slack = self._newton_step(problem, batch, state, team)
+        """If Φ is well enough minimised, the next α and q, or more rows; then one Newton step on Φ."""
+        if state.minimised and state.sample is None:
+            self._next_alpha(problem, batch, state, team)
+        elif state.minimised:
+            self._go_on_from_sample(problem, batch, state, team)
+        used = state.sample or batch
+        slack = self._newton_step(problem, used, state, team)
         state.steps += 1
-        state.epoch += 1.0
-        gap = self._gap(problem, batch, state)
-        state.worth_evaluating = state.estimate <= state.target
-        lost = state.stuck and state.q == state.last_q and gap >= STILL * state.outer_gap
+        state.epoch += used.y.shape[0] / batch.y.shape[0]
+        state.gap, state.estimate = self._gap(problem, used, state)
+        state.rounded = max(1.0 - slack / state.gap, ROUNDING) if state.gap > 0.0 else 1.0
+        accuracy = INNER_ACCURACY if state.sample is None else ROUGHLY
+        state.minimised = slack <= accuracy * state.gap or state.stuck
+        state.worth_evaluating = state.sample is None and state.estimate <= state.target
+        lost = state.stuck and state.q == state.last_q and state.gap >= STILL * state.outer_gap
         state.futile = state.futile + 1 if lost else 0
         state.finished = state.futile >= FUTILE or (not state.certify and state.worth_evaluating)
-        if slack <= INNER_ACCURACY * gap or state.stuck:
-            state.alpha[:] = state.a
-            if gap > FAST_ENOUGH * state.outer_gap:
-                state.q = max(state.q / SHRINK_Q, state.last_q)
-            state.outer_gap = gap
-            self._refresh(problem, batch, state, team)
         return state
 
-    def _refresh(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> None:
-        """a, h, the sums and the pull at the present (w, b), α and q."""
-        state.sums = maximise(
-            batch.y,
-            batch.weight,
-            problem.loss,
-            state.scores,
-            state.scores,
-            0.0,
-            state.b,
-            state.q,
-            state.alpha,
-            state.a,
-            state.h,
-        )
-        state.pull = team.combine(batch, state.a) / total_weight(batch)
+    def _next_alpha(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> None:
+        view = state.view
+        view.alpha[:] = view.a
+        if state.gap > FAST_ENOUGH * state.outer_gap:
+            state.q = max(state.q / SHRINK_Q, state.last_q)
+        state.outer_gap = state.gap
+        view.look(problem, batch, view.scores, 0.0, state.b, state.q, team)
+        view.pull = team.combine(batch, view.a)  # anew: small changes leave the rounding of large ones
+
+    def _go_on_from_sample(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> None:
+        """A smaller q; or, if the sample is no longer good enough, all rows."""
+        if state.sample is not None and state.q > max(SAMPLED_Q, state.last_q):
+            state.q = max(state.q / SHRINK_Q, state.last_q)
+        else:
+            state.sample = None
+            state.view = View.of(batch, middle(problem.loss, batch.y), state.w, team)
+            # what rounding the kinks costs is about proportional to q²: so many rows are inside, so much for each
+            shrink = np.sqrt(0.5 * state.target / (state.rounded * state.estimate)) if state.estimate > 0.0 else 1.0
+            state.q = max(float(np.clip(shrink, 1.0 / MOST, 1.0)) * state.q, state.last_q)
+        state.view.look(problem, state.sample or batch, state.view.scores, 0.0, state.b, state.q, team)
 
     def _gradient(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
-        in_b = 0.0 if problem.intercept == "none" else -state.sums.balance / total_weight(batch)
+        total = total_weight(batch)
+        in_b = 0.0 if problem.intercept == "none" else -state.view.sums.balance / total
         if problem.intercept == "penalized":
             in_b += problem.lam * state.b
-        return problem.lam * state.w - state.pull, in_b
+        return problem.lam * state.w - state.view.pull / total, in_b
 
     def _newton_step(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> float:
         """Move (w, b); returns how far Φ is from its minimum, about."""
-        total = total_weight(batch)
+        view, total = state.view, total_weight(batch)
         g, g_b = self._gradient(problem, batch, state)
         step, step_b = self._direction(problem, batch, state, g, g_b, team)
         along = team.scores(batch.rows, step) + step_b
-        before = problem.regularizer(state.w, state.b) + state.sums.phi / total
+        before = problem.regularizer(state.w, state.b) + view.sums.phi / total
         t = self._line_search(problem, batch, state, step, step_b, along)
-        state.sums = maximise(
-            batch.y, batch.weight, problem.loss, state.scores, along, t, state.b, state.q, state.alpha, state.a, state.h
-        )
-        after = problem.regularizer(state.w + t * step, state.b + t * step_b) + state.sums.phi / total
-        state.stuck = abs(before - after) <= 1e-15 * abs(before)
+        view.look(problem, batch, along, t, state.b, state.q, team)
         state.w = state.w + t * step
+        view.scores += t * (along - step_b)
         state.b += t * step_b
-        state.scores += t * (along - step_b)
-        state.pull = team.combine(batch, state.a) / total
+        after = problem.regularizer(state.w, state.b) + view.sums.phi / total
+        state.stuck = abs(before - after) <= 1e-15 * abs(before)
         g, g_b = self._gradient(problem, batch, state)
         return float(inner(g, g)) / (2.0 * problem.lam) + abs(g_b * step_b)
+
+    def _direction(
+        self, problem: Problem, batch: Batch, state: NewtonState, g: Vector, g_b: float, team: Team
+    ) -> tuple[Vector, float]:
+        """δ = −(∇²Φ)⁻¹ ∇Φ. Where no row is inside, Φ has no curvature but λ's: a free b goes straight to its best."""
+        view = state.view
+        if view.h.any():
+            with team.blas_limited():
+                return view.curvature.step(problem, batch, view.h, g, g_b)
+        if problem.intercept == "free":
+            best = best_intercept(batch.y, batch.weight, problem.loss, view.scores, state.b, state.q, view.alpha)
+            return -g / problem.lam, float(best) - state.b
+        return -g / problem.lam, -g_b / problem.lam
 
     def _line_search(
         self, problem: Problem, batch: Batch, state: NewtonState, step: Vector, step_b: float, along: Vector
     ) -> float:
         """A t at which Φ is nearly flat along the step: the root of an increasing function, by regula falsi."""
-        total = total_weight(batch)
+        view, total = state.view, total_weight(batch)
         constant = step_b if problem.intercept == "penalized" else 0.0
         at_start = problem.lam * (float(inner(state.w, step)) + state.b * constant)
         growth = problem.lam * (float(inner(step, step)) + constant * constant)
 
         def slope(t: float) -> float:
             pulled = pull_along(
-                batch.y, batch.weight, problem.loss, state.scores, along, t, state.b, state.q, state.alpha
+                batch.y, batch.weight, problem.loss, view.scores, along, t, state.b, state.q, view.alpha
             )
             return at_start + t * growth - float(pulled) / total
 
@@ -323,108 +264,54 @@ class Newton:
             return min(high, 2.0 * low)
         return t
 
-    def _direction(
-        self, problem: Problem, batch: Batch, state: NewtonState, g: Vector, g_b: float, team: Team
-    ) -> tuple[Vector, float]:
-        """δ = −(∇²Φ)⁻¹ ∇Φ, through the smaller of the two systems."""
-        _, d = shape(batch.rows)
-        inside = np.flatnonzero(state.h)
-        roots = np.sqrt(state.h[inside] / total_weight(batch))
-        damping = 0.0
-        sampled = max(SAMPLED * d, CHEAP // (d * d))
-        if inside.shape[0] > 2 * sampled and state.estimate > ROUGH:
-            chosen = np.sort(state.rng.choice(inside.shape[0], sampled, replace=False))
-            roots = roots[chosen] * np.sqrt(inside.shape[0] / sampled)
-            inside = inside[chosen]
-            damping = DAMPING / sampled
-        with team.blas_limited():
-            if inside.shape[0] == 0:
-                return -g / problem.lam, self._intercept_step(problem, batch, state, g_b)
-            if 2 * inside.shape[0] < d:
-                return self._direction_by_rows(problem, batch, inside, roots, g, g_b)
-            return self._direction_by_features(problem, batch, inside, roots, damping, g, g_b)
-
-    def _intercept_step(self, problem: Problem, batch: Batch, state: NewtonState, g_b: float) -> float:
-        """Where no row is inside, Φ has no curvature but λ's: a free b goes straight to its best value."""
-        if problem.intercept != "free":
-            return -g_b / problem.lam if problem.intercept == "penalized" else 0.0
-        best = best_intercept(batch.y, batch.weight, problem.loss, state.scores, state.b, state.q, state.alpha)
-        return float(best) - state.b
-
-    def _direction_by_features(
-        self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, damping: float, g: Vector, g_b: float
-    ) -> tuple[Vector, float]:
-        """Solve the d + 1 equations (λI + AᵀA) δ = −∇Φ with A the rows of J times √(cᵢhᵢ/Σc), and their constant."""
-        d = g.shape[0]
-        trace = float(roots @ roots) * (float(sampled_squared_norms(batch.rows).max()) + 1.0)
-        harmless = np.finfo(np.float32).eps * trace <= SINGLE_ENOUGH * problem.lam
-        single = harmless and value_dtype(batch.rows) != np.float64
-        for precision, ridge in ((np.float32, 0.0), (np.float64, 1e-14), (np.float64, 1e-10)):
-            if precision == np.float32 and not single:
-                continue
-            hessian = self._squares(problem, batch, inside, roots, precision)
-            hessian[np.arange(d), np.arange(d)] += problem.lam + damping * np.trace(hessian[:d, :d])
-            hessian[d, d] += {"none": 1.0, "penalized": problem.lam, "free": 0.0}[problem.intercept]
-            hessian[np.arange(d + 1), np.arange(d + 1)] *= 1.0 + ridge
-            try:
-                factor = scipy.linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-                break
-            except np.linalg.LinAlgError:  # rounding: next time with less of it, or with more on the diagonal
-                continue
-        else:
-            return -g / problem.lam, 0.0
-        step = -scipy.linalg.cho_solve(factor, np.append(g, g_b), check_finite=False)
-        return step[:d], float(step[d])
-
-    def _squares(self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, precision: Any) -> Vector:
-        """AᵀA in its lower triangle, summed in the given precision."""
-        d = shape(batch.rows)[1]
-        constant = 0.0 if problem.intercept == "none" else 1.0
-        syrk = scipy.linalg.blas.ssyrk if precision == np.float32 else scipy.linalg.blas.dsyrk
-        hessian = np.zeros((d + 1, d + 1), precision, order="F")
-        block = np.empty((min(BLOCK, inside.shape[0]), d + 1), precision)
-        for first in range(0, inside.shape[0], BLOCK):
-            part = block[: min(BLOCK, inside.shape[0] - first)]
-            scale = roots[first : first + BLOCK]
-            dense_rows(batch.rows, inside[first : first + BLOCK], scale, part[:, :d])
-            part[:, d] = constant * scale
-            hessian = syrk(1.0, part.T, beta=1.0, c=hessian, lower=1, overwrite_c=1)
-        return hessian.astype(np.float64)
-
-    def _direction_by_rows(
-        self, problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float
-    ) -> tuple[Vector, float]:
-        """The same with |J| equations: z = A δ_w + s δ_b,  (I + AAᵀ/λ) z = s δ_b − A g/λ,  μ δ_b + sᵀz = −g_b."""
-        lam = problem.lam
-        A = np.empty((inside.shape[0], g.shape[0]))
-        dense_rows(batch.rows, inside, roots, A)
-        factor = scipy.linalg.cho_factor(np.eye(A.shape[0]) + A @ A.T / lam, overwrite_a=True, check_finite=False)
-        z = scipy.linalg.cho_solve(factor, -(A @ g) / lam, check_finite=False)
-        step_b = 0.0
-        if problem.intercept != "none":
-            pulled = scipy.linalg.cho_solve(factor, roots, check_finite=False)
-            mu = lam if problem.intercept == "penalized" else 0.0
-            step_b = float((-g_b - roots @ z) / (mu + roots @ pulled))
-            z = z + step_b * pulled
-        return -(g + A.T @ z) / lam, step_b
-
-    def _gap(self, problem: Problem, batch: Batch, state: NewtonState) -> float:
-        """P(w, b) − D(a), up to the balance of a; and the same relative to P as the estimate."""
-        total = total_weight(batch)
-        primal = problem.regularizer(state.w, state.b) + state.sums.loss / total
-        implied = state.sums.balance / (problem.lam * total) if problem.intercept == "penalized" else 0.0
-        dual = state.sums.dual / total - problem.regularizer(state.pull / problem.lam, implied)
+    def _gap(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[float, float]:
+        """P(w, b) − D(a), up to the balance of a; and the same relative to P."""
+        sums, total = state.view.sums, total_weight(batch)
+        primal = problem.regularizer(state.w, state.b) + sums.loss / total
+        implied = sums.balance / (problem.lam * total) if problem.intercept == "penalized" else 0.0
+        dual = sums.dual / total - problem.regularizer(state.view.pull / (problem.lam * total), implied)
         gap = abs(primal - dual)
         if problem.intercept == "free":
-            gap += abs(state.b * state.sums.balance) / total
-        state.estimate = relative_gap(primal, primal - gap)
-        return gap
+            gap += abs(state.b * sums.balance) / total
+        return gap, relative_gap(primal, primal - gap)
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
         b, primal, _ = problem.evaluate_primal(batch, state.w, state.b, team)
-        return Evaluation(state.w.copy(), b, primal, problem.lower_bound(batch, state.a, team))
+        a = state.view.a
+        if state.sample is not None:
+            view = View.of(batch, middle(problem.loss, batch.y), state.w, team)
+            view.look(problem, batch, view.scores, 0.0, state.b, state.q, team)
+            a = view.a
+        return Evaluation(state.w.copy(), b, primal, problem.lower_bound(batch, a, team))
 
     def iterate(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
         """(w, b)."""
         return state.w.copy(), state.b
+
+
+def middle(loss: Loss, y: Vector) -> Vector:
+    """The middle of each α's domain; 0 where that is unbounded.
+
+    Examples
+    --------
+    >>> from primalsvm import Hinge
+    >>> middle(Hinge(), np.array([-1.0, 1.0]))
+    array([-0.5,  0.5])
+    """
+    far = 2.0 * loss.slope_bound
+    if not np.isfinite(far):
+        return np.zeros(y.shape)
+    labels, which = np.unique(y, return_inverse=True)
+    return np.array([0.5 * (loss.feasible(far, label) + loss.feasible(-far, label)) for label in labels])[which]
+
+
+def sample_of(batch: Batch, rng: np.random.Generator) -> Batch | None:
+    """Rows drawn at random; None where that is not worth its while, or has one side only."""
+    m, d = shape(batch.rows)
+    n = max(ROWS_PER_FEATURE * d, ENTRIES // d)
+    if n > SHARE * m or n * d * value_dtype(batch.rows).itemsize > LARGEST:
+        return None
+    sample = take_batch(batch, np.sort(rng.choice(m, n, replace=False)))
+    one_sided = np.ptp(sample.y) == 0.0 or not total_weight(sample) > 0.0
+    return None if one_sided else sample
