@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from primalsvm.inputs import as_batch
+from primalsvm.rows import Dense, Mixed, fetched
 from primalsvm.team import Team, team_size
 from tests.reference import noisy, weights
 
@@ -20,6 +21,18 @@ def test_passes_over_the_rows(size):
     with Team(size) as team:
         np.testing.assert_allclose(team.scores(BATCH.rows, w), X @ w, rtol=1e-12)
         np.testing.assert_allclose(team.combine(BATCH, alpha), X.T @ (weights(101) * alpha), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_passes_over_mixed_rows(size):
+    rng = np.random.default_rng(0)
+    mixing, w, alpha = rng.normal(size=(5, 3)), rng.normal(size=3), rng.normal(size=101)
+    batch = BATCH._replace(rows=Mixed(Dense(X), mixing))
+    with Team(size) as team:
+        np.testing.assert_allclose(team.scores(batch.rows, w), X @ mixing @ w, rtol=1e-12)
+        pulled = (X @ mixing).T @ (weights(101) * alpha)
+        np.testing.assert_allclose(team.combine(batch, alpha), pulled, rtol=1e-12)
+    np.testing.assert_allclose(fetched(batch.rows, np.array([7, 3])).values, (X @ mixing)[[7, 3]], rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])

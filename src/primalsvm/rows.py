@@ -1,7 +1,10 @@
-"""How a kernel sees data: rows of a CSR or a dense matrix, read in place.
+"""How a kernel sees data: rows of a CSR, a dense or a kernel matrix, read in place.
 
 `dot`, `add`, `fetch` and `squared_norm` are all that a kernel may do with a row; each is one overload per kind of
 rows, so a solver is written once. A `Batch` is rows with their labels and weights, which always travel together.
+
+Two more kinds are not read one by one: `Computed` rows, made whenever they are needed, and `Mixed` rows, kept apart
+from the matrix that they are all to be multiplied with.
 
 The arrays are the caller's own: float32, float64 or uint8 values, 32- or 64-bit indices, read-only or not. Indices are
 viewed as unsigned, because a signed index costs a wrap-around test at every access (measured: twice the time).
@@ -267,7 +270,10 @@ def shape(rows: Rows) -> tuple[int, int]:
 def in_memory(rows: Rows) -> Stored:
     """The rows, unless they are not kept: for those who read them one by one, out of order."""
     if isinstance(rows, Computed | Mixed):
-        raise ValueError("this solver reads rows one by one, out of order: they have to be kept in memory")
+        raise ValueError(
+            "this solver reads rows one by one, out of order, so they have to be kept in memory: raise the budget for "
+            "them, or use solver='newton'"
+        )
     return rows
 
 

@@ -355,7 +355,7 @@ def test_nested_threads():
         ({"n_iter_no_change": 0, "early_stopping": True}, "n_iter_no_change"),
         ({"validation_fraction": 1.0, "early_stopping": True}, "validation_fraction must lie between 0 and 1"),
         ({"loss": "huber"}, "loss='huber' is not known"),
-        ({"solver": "simplex"}, "solver='simplex' is not known"),
+        ({"solver": "simplex"}, "solver='simplex': choose 'auto'"),
         ({"class_weight": {-1: -1.0, 1: 1.0}}, "weight.*must not be negative"),
         ({"class_weight": {-1: np.nan, 1: 1.0}}, "weight.*NaN"),
         ({"class_weight": "even"}, "class_weight"),

@@ -180,7 +180,7 @@ def streamed(cuts, convert=np.asarray, **options):
 
 
 @pytest.mark.parametrize(
-    "solver", [Asset(), Asset(batch_size=7, average_last=10), Pegasos(n_iter=10), "pegasos"], ids=str
+    "solver", [Asset(), Asset(batch_size=7, average_last=10), Pegasos(batch_size=3), "pegasos"], ids=str
 )
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
 def test_a_stream_gives_the_same_bits_however_it_is_cut(solver, convert):
@@ -220,10 +220,109 @@ def test_refusals_of_streams():
         SVC(**STREAM, solver="newton").partial_fit(X, Y)
     with pytest.raises(ValueError, match="does not tell"):
         SVC(**STREAM, solver=Pegasos(average="random")).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="n_iter has no meaning"):
+        SVC(**STREAM, solver=Asset(n_iter=10)).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="all rows at once"):
+        SVC(**{**STREAM, "approximation": "exact"}).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="'margin'"):
+        SVC(**{**STREAM, "approximation": Nystroem(10, landmarks="margin")}).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="began with the classes"):
+        SVC(**STREAM).partial_fit(X, Y).partial_fit(X, Y, classes=["yes", "maybe"])
     with pytest.raises(ValueError, match="balanced"):
         SVC(**STREAM, class_weight="balanced").partial_fit(X, Y)
     with pytest.raises(ValueError, match="features"):
         SVC(**STREAM).partial_fit(X, Y).partial_fit(X[:, :2], Y)
+
+
+def test_rows_of_weight_zero_take_no_step():
+    c = np.where(np.arange(300) % 3 == 0, 0.0, 1.5)
+    with_them = SVC(**STREAM).partial_fit(X, Y, sample_weight=c).partial_fit(X[:9], Y[:9], sample_weight=np.zeros(9))
+    without = SVC(**STREAM).partial_fit(X[c > 0], Y[c > 0], sample_weight=c[c > 0])
+    assert with_them.coef_.tobytes() == without.coef_.tobytes() and with_them.n_steps_ == without.n_steps_ == 200
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_call_that_fails_leaves_the_classifier_as_it_was(begun):
+    clf = SVC(**STREAM).partial_fit(X, Y) if begun else SVC(**STREAM).fit(X, Y)
+    before, scores = set(clf.__dict__), clf.decision_function(X)
+    bad = X[:, :3].copy()
+    bad[0] = np.nan
+    for rows, labels, message in (
+        (bad, Y, "features|NaN"),
+        (X, ["maybe"] * 300, "classes"),
+        (X, Y[:5], "inconsistent"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clf.partial_fit(rows, labels)
+        assert set(clf.__dict__) == before
+        np.testing.assert_array_equal(clf.decision_function(X), scores)
+
+
+def test_a_stream_that_would_diverge_says_so_and_keeps_what_it_has():
+    clf = SVC(**STREAM, loss="squared_hinge", solver=Pegasos()).partial_fit(X, Y)
+    w = clf.coef_.copy()
+    with pytest.raises(ValueError, match="diverge"):
+        clf.partial_fit(X, Y, sample_weight=np.full(300, 1e200))
+    np.testing.assert_array_equal(clf.coef_, w)
+    heavy = SVC(**STREAM, loss="squared_hinge", solver=Pegasos()).partial_fit(X, Y, sample_weight=np.full(300, 1e6))
+    assert np.isfinite(heavy.coef_).all()
+
+
+def test_a_new_stream_leaves_nothing_of_an_earlier_fit():
+    clf = SVC(**{**STREAM, "approximation": "nystroem"}).fit(X, Y)
+    clf.set_params(approximation=FourierFeatures(16)).partial_fit(X, Y)
+    assert not {"landmarks_", "dual_coef_", "history_", "status_"} & set(vars(clf)) and clf.certificate_ is None
+    clf.set_params(approximation="exact", tol=0.5).fit(X, Y)
+    assert hasattr(clf, "support_") and not hasattr(clf.set_params(approximation="nystroem").fit(X, Y), "support_")
+
+
+def test_a_kernel_function_sees_only_rows_of_the_stream():
+    def cosine(A, B):
+        assert np.linalg.norm(A, axis=1).min() > 0
+        return (A / np.linalg.norm(A, axis=1)[:, None]) @ (B / np.linalg.norm(B, axis=1)[:, None]).T
+
+    clf = SVC(lam=1e-3, kernel=cosine, n_components=20, random_state=0)
+    for a in range(0, 300, 70):
+        clf.partial_fit(X[a : a + 70], Y[a : a + 70])
+    assert clf.n_steps_ == 300
+
+
+# ---- what a map's parameters mean ------------------------------------------------------------------------------------
+
+
+def test_warm_start_notices_other_landmarks_among_many():
+    points = RNG.normal(size=(300, 4))
+    clf = SVC(gamma=0.5, approximation=Nystroem(landmarks=points), warm_start=True).fit(X, Y)
+    points[150] += 1.0
+    clf.set_params(approximation=Nystroem(landmarks=points)).fit(X, Y)
+    np.testing.assert_array_equal(clf.landmarks_, points)
+
+
+def test_a_map_given_with_a_seed_keeps_to_it():
+    def landmarks(own, seed):
+        return SVC(approximation=Nystroem(20, random_state=own), random_state=seed).fit(X, Y).landmarks_
+
+    np.testing.assert_array_equal(landmarks(5, 0), landmarks(5, 1))
+    assert (landmarks(None, 0) != landmarks(None, 1)).any()
+
+
+def test_pairwise_is_what_the_map_says():
+    given = SVC(approximation=Nystroem(kernel="precomputed"))
+    assert given.__sklearn_tags__().input_tags.pairwise and not SVC().__sklearn_tags__().input_tags.pairwise
+
+
+def test_distances_far_from_the_origin_survive_single_precision():
+    near = SVC(gamma=0.5, approximation=FULL).fit(X, Y)
+    far = SVC(gamma=0.5, n_components=300, random_state=0).fit((X + 1000).astype(np.float32), Y)
+    assert np.mean(far.predict((X + 1000).astype(np.float32)) == near.predict(X)) > 0.99
+
+
+def test_features_that_are_not_kept_go_to_newton(monkeypatch):
+    monkeypatch.setattr(module, "NEWTON_FEATURES", 10)
+    options, data = {"n_components": 20, "random_state": 0, "tol": 1e-2}, (np.tile(X, (40, 1)), np.tile(Y, 40))
+    assert isinstance(SVC(**options).fit(*data).solver_, DualAscent)
+    clf = SVC(memory=0, **options).fit(*data)
+    assert isinstance(clf.solver_, Newton) and clf.certificate_.relative_gap <= 1e-2
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------
@@ -245,6 +344,15 @@ def test_refusals_of_streams():
         ({"memory": -1}, "memory"),
         ({"solver": Asset(strongly_convex=True)}, "no free intercept"),
         ({"solver": "dual_ascent", "memory": 0}, "kept in memory"),
+        ({"approximation": "rff"}, "'nystroem', 'fourier', 'exact'"),
+        ({"approximation": Nystroem(landmarks=5)}, "landmarks must be"),
+        ({"approximation": Nystroem(landmarks=[1.0, 2.0])}, "landmarks must be"),
+        ({"approximation": Nystroem(landmarks=[[np.nan] * 4])}, "landmarks contain NaN"),
+        ({"approximation": Nystroem(landmarks=[[1.0]])}, "landmarks have 1 features"),
+        ({"approximation": Nystroem(rank=0)}, "rank must be at least 1"),
+        ({"approximation": "fourier", "kernel": "poly"}, "'rbf', 'laplacian'"),
+        ({"kernel": "poly", "degree": 0}, "degree must be at least 1"),
+        ({"solver": "sgd"}, "'auto', 'asset'"),
     ],
     ids=str,
 )
@@ -256,8 +364,17 @@ def test_bad_parameters(options, message):
 def test_bad_types():
     with pytest.raises(TypeError, match="approximation must be"):
         SVC(approximation=3).fit(X, Y)
-    with pytest.raises(TypeError, match="gamma"):
-        SVC(gamma=[1]).fit(X, Y)
+    for options, name in (
+        ({"gamma": [1]}, "gamma"),
+        ({"kernel": ["rbf"]}, "kernel"),
+        ({"kernel": "poly", "degree": 2.5}, "degree"),
+        ({"kernel": "poly", "coef0": "1"}, "coef0"),
+        ({"memory": "1 GB"}, "memory"),
+        ({"approximation": Nystroem(rank=2.5)}, "rank"),
+        ({"approximation": Nystroem(threshold="small")}, "threshold"),
+    ):
+        with pytest.raises(TypeError, match=f"{name} must be"):
+            SVC(**options).fit(X, Y)
 
 
 def test_bad_data():

@@ -97,7 +97,7 @@ def test_bad_parameters_of_nystroem(options, message):
     ("options", "message"),
     [
         ({"gamma": 0.0}, "gamma must be positive"),
-        ({"kernel": "poly"}, "Gaussian and the Laplacian"),
+        ({"kernel": "poly"}, "'rbf', 'laplacian'"),
         ({"form": "sine"}, "form="),
         ({"frequencies": "grid"}, "frequencies="),
     ],

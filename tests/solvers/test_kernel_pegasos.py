@@ -12,6 +12,7 @@ from primalsvm.maps.kernels import Gaussian, Linear, as_points
 from primalsvm.objective import ALONE
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
+from primalsvm.solvers.protocol import Run
 from tests.reference import noisy, weights
 
 M, D, LAM = 60, 4, 0.05
@@ -76,6 +77,27 @@ def test_converges_to_the_exact_kernel_machine(loss, intercept):
     found = kernel_pegasos(problem, Gaussian(0.5), {}, tol=2e-2, max_iter=5000)
     assert found.status.value == "converged"
     assert found.certificate.dual <= best.primal * (1 + 1e-9) and best.dual <= found.certificate.primal * (1 + 1e-9)
+
+
+def test_of_several_tries_the_best_by_the_objective_in_beta_is_kept():
+    problem, kernel = Problem(Hinge(), LAM, "free"), Gaussian(0.5)
+    options = {"n_iter": 40, "sampling": "iid", "average": "random"}
+    several = kernel_pegasos(problem, kernel, {**options, "n_iter": 200, "tries": 5})
+    K = kernel.between(as_rows(X), as_points(X))
+    value, beta, b = several.state.best_try
+    by_hand = LAM / 2 * beta @ K @ beta + np.maximum(0, 1 - Y * (K @ beta + b)).mean()
+    assert value == pytest.approx(by_hand, rel=1e-9) and value == pytest.approx(several.certificate.primal, rel=1e-9)
+
+
+def test_a_warm_start_with_another_kernel_knows_the_norm():
+    problem = Problem(Hinge(), 1e-3)
+    first = kernel_pegasos(problem, Gaussian(0.5), {"n_iter": 300, "projection": True})
+    matrix = KernelMatrix(Linear(), as_rows(X), as_points(X), 1e9)
+    batch = as_batch(X, Y)._replace(rows=matrix.as_rows())
+    solver = KernelPegasos(Pegasos(n_iter=300, projection=True))
+    state = solver.start(problem, batch, Run(1e-3, True, 100, 0), ALONE, first.state)
+    w = state.iterate.a * X.T @ state.v.astype(float)
+    assert state.iterate.nu == pytest.approx(w @ w, rel=1e-6)
 
 
 # ---- ASSET §2.1 and §2.2 ---------------------------------------------------------------------------------------------

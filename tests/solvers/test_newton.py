@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from primalsvm import Hinge, Logistic, Problem, SquaredHinge, Status, solve
+from primalsvm import DualAscent, Hinge, Logistic, Problem, SquaredHinge, Status, solve
+from primalsvm.inputs import as_batch
+from primalsvm.rows import Dense, Mixed
+from primalsvm.solvers import newton as newton_module
+from primalsvm.solvers.curvature import Curvature
+from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.newton import Newton
 from tests import reference
 from tests.reference import noisy, sparse_noisy
@@ -105,3 +110,74 @@ def test_goes_on_while_the_gap_falls_though_the_inner_problem_is_solved(strength
     data = np.hstack([data, np.full((300, 1), 1000.0)])
     found = solve(Problem(Hinge(), 1 / (strength * 300), "free"), data, y, solver=Newton(), max_iter=3000)
     assert found.certificate.relative_gap <= 1e-3, found.message
+
+
+# ---- many rows: first steps on a sample, rows kept apart from what they are multiplied with --------------------------
+
+
+@pytest.fixture
+def sampling(monkeypatch):
+    monkeypatch.setattr(newton_module, "ENTRIES", 1000)
+
+
+@each_loss
+@each_intercept
+@each_weight
+def test_beginning_on_a_sample_ends_at_the_same_optimum(sampling, loss, intercept, c):
+    data, y = noisy(3000, 6, seed=2)
+    c = None if c is None else np.tile(c, 3000 // M + 1)[:3000]
+    problem = Problem(loss, 1e-3, intercept)
+    found = newton(problem, data, y, sample_weight=c)
+    assert found.n_epochs < found.n_steps  # some steps were taken on fewer rows
+    best = solve(problem, data, y, sample_weight=c, solver=DualAscent(), tol=1e-7, max_iter=10_000).certificate
+    assert found.certificate.relative_gap <= 1e-10
+    assert best.dual <= found.certificate.primal * (1 + 1e-9) and found.certificate.dual <= best.primal * (1 + 1e-9)
+
+
+def test_stopped_on_the_sample_it_is_certified_on_all_rows(sampling):
+    data, y = noisy(3000, 6, seed=2)
+    problem = Problem(Hinge(), 1e-3, "free")
+    best = newton(problem, data, y).certificate.primal
+    state_of = solve(problem, data, y, solver=Newton(), max_seconds=1e-9)
+    assert state_of.state.sample is not None and state_of.status is Status.MAX_SECONDS
+    primal = reference.primal(problem, data, y, state_of.w, state_of.b)
+    assert state_of.certificate.primal == pytest.approx(primal, rel=1e-12)
+    assert state_of.certificate.dual <= best <= primal
+
+
+def test_a_sample_of_one_class_is_not_used(sampling):
+    data, y = noisy(3000, 6, seed=2)
+    y = np.where(np.arange(3000) == 1234, 1.0, -1.0)
+    found = newton(Problem(Hinge(), 1e-3, "free"), data, y)
+    assert found.certificate.relative_gap <= 1e-10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mixed_rows_are_solved_as_their_products(sampling, dtype):
+    data, y = noisy(3000, 6, seed=2)
+    mixing = np.random.default_rng(1).normal(size=(6, 5)).astype(dtype)
+    rows = Mixed(Dense(data.astype(dtype)), mixing)
+    problem = Problem(Hinge(), 1e-3, "free")
+    found = drive(problem, as_batch(data, y)._replace(rows=rows), Newton(), Stops(1e-8), seed=0)
+    product = data.astype(dtype).astype(float) @ mixing.astype(float)
+    best = newton(problem, product, y)
+    assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-8)
+    assert found.certificate.primal == pytest.approx(reference.primal(problem, product, y, found.w, found.b), rel=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_curvature_is_brought_up_to_date_by_the_rows_that_changed(dtype):
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(500, 4)).astype(dtype)
+    batch = as_batch(data, np.ones(500))
+    problem, g = Problem(Hinge(), 0.1, "free"), rng.normal(size=4)
+    curvature = Curvature.of(batch.rows)
+    wide = np.hstack([data.astype(float), np.ones((500, 1))])
+    h = np.zeros(500)
+    for share in (0.5, 0.1, 0.9, 0.02):
+        moving = rng.random(500) < share
+        h[moving] = np.where(rng.random(moving.sum()) < 0.5, 0.0, 3.0)
+        step, step_b = curvature.step(problem, batch, h, g, 0.3)
+        hessian = wide.T @ (h[:, None] * wide) / 500 + np.diag([0.1] * 4 + [0.0])
+        expected = -np.linalg.solve(hessian, np.append(g, 0.3))
+        np.testing.assert_allclose(np.append(step, step_b), expected, rtol=1e-4 if dtype == np.float32 else 1e-10)

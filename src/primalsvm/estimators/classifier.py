@@ -79,7 +79,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         classes, codes = label_codes(np.asarray(y))
         if len(classes) < 2:
-            raise ValueError(f"y holds one class only ({classes[0]!r}): at least two classes are needed")
+            raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): at least two classes are needed")
         if len(classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported so far; y holds {len(classes)} classes. "
@@ -135,7 +135,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         check_labels(kept)
         return kept, held
 
-    def _keep(self, solution: Solution) -> None:
+    def _keep(self, solution: Solution, stacklevel: int = 3) -> None:
         self.coef_ = solution.w.reshape(1, -1)
         self.intercept_ = np.array([solution.b])
         self.certificate_: Certificate | None = solution.certificate
@@ -150,7 +150,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             and solution.certificate is not None
             and solution.certificate.relative_gap > self.tol
         ):
-            warnings.warn(f"{type(self).__name__} {solution.message}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__} {solution.message}", ConvergenceWarning, stacklevel=stacklevel)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,6 +18,8 @@ import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from primalsvm.options import check_choice
+
 Vector: TypeAlias = npt.NDArray[Any]
 
 DELTA = 0.5  # (MNIST and IJCNN: 0.25 to 0.5 best)
@@ -31,10 +33,9 @@ def choose_landmarks(X: Any, n: int, how: Any, rng: np.random.Generator, weight:
         return how
     if how == "uniform":
         return X[draw_rows(X.shape[0], n, rng, weight)]
-    if how != "kmeans":
-        raise ValueError(f"landmarks={how!r}: choose 'kmeans', 'uniform', in a classifier 'margin', or give the points")
+    check_choice("landmarks", how, ("kmeans", "uniform"), "(in the `fit` of a classifier 'margin') or give the points")
     sample: Any = X[draw_rows(X.shape[0], ROWS_PER_CENTRE * n, rng, weight)]
-    sample = sample.astype(np.float64 if sample.dtype == np.float64 else np.float32)
+    sample = sample.astype(np.result_type(sample.dtype, np.float32))  # double for double and for wide integers
     if sample.shape[0] <= n:
         return sample
     seed = int(rng.integers(2**31 - 1))

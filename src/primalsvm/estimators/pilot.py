@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from primalsvm.estimators.landmarks import draw_rows, margin_weights
-from primalsvm.estimators.transformers import Nystroem, components_of
+from primalsvm.estimators.transformers import Nystroem, components_of, is_precomputed
 from primalsvm.maps.features import mapped, scores
 from primalsvm.objective import Problem
 from primalsvm.rows import Batch, Dense, in_memory, shape, take_batch
@@ -35,12 +35,13 @@ def towards_the_margin(
 ) -> npt.NDArray[Any] | None:
     """Weights by which landmarks are drawn near the margin; the given ones where a pilot would be of no use."""
     m = shape(batch.rows)[0]
-    if components_of(approximation.n_components, m) <= LANDMARKS or m <= ROWS or approximation.kernel == "precomputed":
+    if components_of(approximation.n_components, m) <= LANDMARKS or m <= ROWS or is_precomputed(approximation.kernel):
         return weight
     rng = np.random.default_rng(seed)
-    some = draw_rows(m, ROWS, rng, weight)
-    if some.size <= LANDMARKS:
+    counting = np.arange(m) if weight is None else np.flatnonzero(weight)
+    if counting.size <= LANDMARKS:
         return weight
+    some = counting[draw_rows(counting.size, ROWS, rng)]
     pilot = take_batch(batch, some)
     few = clone(approximation).set_params(n_components=LANDMARKS, landmarks="uniform", rank=None)
     feature_map, _ = few.build(X[some], in_memory(pilot.rows), SINGLE, seed)
@@ -51,11 +52,10 @@ def towards_the_margin(
         found = drive(problem, pilot._replace(rows=features), Newton(), Stops(ACCURACY, 100), n_jobs=n_jobs)
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        all_judged = m <= CANDIDATES and weight is None
-        candidates = np.arange(m) if all_judged else draw_rows(m, CANDIDATES, rng, weight)
-        judged = batch if all_judged else take_batch(batch, candidates)
+        candidates = counting[draw_rows(counting.size, CANDIDATES, rng)]
+        judged = batch if candidates.size == m else take_batch(batch, candidates)
         kernel_values, alpha = feature_map.scorer(found.w)
         margins = judged.y * (scores(kernel_values, alpha, in_memory(judged.rows), team) + found.b)
     towards = np.zeros(m)
-    towards[candidates] = margin_weights(margins)
+    towards[candidates] = margin_weights(margins) * (1.0 if weight is None else weight[candidates])
     return towards

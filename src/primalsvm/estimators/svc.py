@@ -1,11 +1,12 @@
 """`SVC`: a kernel support vector classifier by low-dimensional features, with a certificate."""
 
-from numbers import Real
+import copy
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,6 +18,7 @@ from primalsvm.estimators.transformers import (
     Nystroem,
     components_of,
     gamma_of,
+    is_precomputed,
     kernel_of,
     points_of,
 )
@@ -29,7 +31,8 @@ from primalsvm.maps.kernels import precision_for
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.memory import available, check_fits
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch, Dense, in_memory, sampled_squared_norms, shape
+from primalsvm.options import check_choice, check_number
+from primalsvm.rows import Batch, Computed, Dense, in_memory, sampled_squared_norms, shape, take_batch
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.drive import choose
@@ -50,6 +53,26 @@ def as_multiplicity(sample_weight: npt.ArrayLike | None, batch: Batch) -> npt.ND
     if sample_weight is None:
         return None
     return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
+
+
+def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Whether two sets of parameters are the same, arrays by their entries.
+
+    Examples
+    --------
+    >>> alike({"landmarks": np.zeros((9, 9))}, {"landmarks": np.ones((9, 9))})
+    False
+    """
+    if first.keys() != second.keys():
+        return False
+    for name, one in first.items():
+        other = second[name]
+        if hasattr(one, "tocsr") and hasattr(other, "tocsr"):
+            if one.shape != other.shape or (one != other).nnz:
+                return False
+        elif not (one is other or np.array_equal(one, other)):
+            return False
+    return True
 
 
 def _has_lam(estimator: "SVC") -> bool:
@@ -207,20 +230,22 @@ class SVC(MarginClassifier):
         problem = self._problem(batch)
         seed = self._seed()
         self._stream: StochasticState | None = None
-        if self.approximation == "exact":
+        if isinstance(self.approximation, str) and self.approximation == "exact":
             return self._fit_exact(problem, X, batch, seed, sample_weight)
         m, n = shape(batch.rows)
         approximation = self._approximation()
-        made_for = (n, repr(approximation.get_params()))
-        if not (self.warm_start and getattr(self, "_map_made_for", None) == made_for):
+        made_for = {"n_features": n, **approximation.get_params()}
+        if not (self.warm_start and alike(getattr(self, "_map_made_for", {}), made_for)):
             double = m * components_of(approximation.n_components, m) <= IN_DOUBLE
             precision = np.dtype(np.float64 if double else np.float32)
             self._build_map(approximation, X, batch, precision, seed, sample_weight, problem)
-            self._map_made_for: tuple[int, str] | None = made_for
+            self._map_made_for: dict[str, Any] = made_for
             self._solution = None
         training, validation = self._hold_out(batch, seed)
         solver = choose(self.solver, m, self.feature_map_.n_components, NEWTON_FEATURES)
         in_features = self._in_features(training, apart=isinstance(solver, Newton))
+        if isinstance(in_features.rows, Computed) and self.solver == "auto":
+            solver = Newton()  # it needs no row twice, out of order
         if validation is not None:
             validation = self._in_features(validation)
         self._keep(self._solve(problem, in_features, validation, seed, solver))
@@ -237,8 +262,10 @@ class SVC(MarginClassifier):
     ) -> Self:
         """Learn from the next rows of a stream, each seen once, in constant memory.
 
-        The same rows give the same bits however the stream is cut, if `gamma` is a number and the map needs no data
-        (Fourier features; Nyström landmarks come from the first batch).
+        The first call begins a stream, and forgets an earlier `fit`; a `fit` ends it. The same rows give the same bits
+        however the stream is cut, if `gamma` is a number and the map needs no data (Fourier features; Nyström landmarks
+        come from the first batch). Rows are taken in the order in which they come: the solver's `sampling`, and the
+        classifier's `tol`, `max_iter` and `early_stopping`, have no say.
 
         Parameters
         ----------
@@ -246,37 +273,59 @@ class SVC(MarginClassifier):
         y : array of shape (n_samples,)
         classes : the two classes; needed in the first call unless its y holds both
         sample_weight : array of shape (n_samples,), optional
+            A weight of 2 makes a step twice as long, 0 is the same as no row.
 
         Returns
         -------
         self
         """
+        before = self.__dict__.copy()
+        try:
+            return self._learn(X, y, classes, sample_weight)
+        except BaseException:  # nothing is lost: as if the call had not been made
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _learn(self, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> Self:
         first = getattr(self, "_stream", None) is None
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
         )
-        if first:
-            self._begin_stream(np.asarray(y), classes)
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}")
+        self._check_stream(np.asarray(y), classes, first)
+        if sample_weight is not None and not np.any(sample_weight) and not first:
+            return self
         codes = (np.asarray(y) == self.classes_[1]).astype(np.intp)
         batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), self.classes_, codes)
+        multiplicity = as_multiplicity(sample_weight, batch)
+        counting = np.flatnonzero(np.broadcast_to(batch.weight.values, codes.shape))
+        if counting.shape[0] < codes.shape[0]:
+            X, batch = X[counting], take_batch(batch, counting)
+            multiplicity = None if multiplicity is None else multiplicity[counting]
         problem, solver = self._problem(batch), self._online_solver()
         if first:
-            self._map_made_for, self._solution = None, None
-            precision = np.dtype(np.float32)
-            self._build_map(self._approximation(), X, batch, precision, self._seed(), sample_weight)
+            self._map_made_for, self._solution = {}, None
+            self._build_map(self._approximation(), X, batch, np.dtype(np.float32), self._seed(), multiplicity)
         features = Dense(in_slots(self.feature_map_, in_memory(batch.rows), self._stream_rows))
         in_features = batch._replace(rows=features)
         if first:
             # E‖φ(x)‖² = k(x, x) = 1 for Fourier features, whatever the first rows are
             norms = np.ones(1) if isinstance(self.feature_map_, FourierMap) else sampled_squared_norms(features)
-            self._stream = stochastic.begin(solver.plan, solver.settings(problem, norms), problem, in_features)
-        assert self._stream is not None
-        state = self._stream = stochastic.absorb(solver.plan, problem, in_features, self._stream)
+            settings = solver.settings(problem, norms, heaviest=float(batch.weight.values.max()))
+            self._stream = stochastic.begin(solver.plan, settings, problem, in_features)
+        steep = np.isinf(problem.loss.slope_bound)  # steps that are too long for a later row can end in infinity
+        state = copy.deepcopy(self._stream) if steep else self._stream
+        assert state is not None
+        with np.errstate(all="ignore"):  # what is not finite is told below
+            state = stochastic.absorb(solver.plan, problem, in_features, state)
+            w, b = stochastic.iterate(solver.plan, state)
+        if not (np.isfinite(w).all() and np.isfinite(b)):
+            raise ValueError(
+                "the steps diverge: these rows are longer or heavier than those of the first call, and "
+                f"{problem.loss!r} has no bounded slope; use a loss that has, or scale the weights"
+            )
+        self._stream = state
         self._stream_rows += shape(batch.rows)[0]
-        w, b = stochastic.iterate(solver.plan, state)
         self.coef_, self.intercept_ = w.reshape(1, -1), np.array([b])
         self.n_steps_, self.n_iter_, self.solver_ = state.steps, 1, solver
         self._expand()
@@ -308,8 +357,7 @@ class SVC(MarginClassifier):
         given = self.approximation
         if isinstance(given, str):
             kinds = {"nystroem": Nystroem, "fourier": FourierFeatures}
-            if given not in kinds:
-                raise ValueError(f"approximation={given!r}: choose 'nystroem', 'fourier' or give such an object")
+            check_choice("approximation", given, (*kinds, "exact"), "or give such an object")
             given = kinds[given]()
         if not isinstance(given, Nystroem | FourierFeatures):
             raise TypeError(f"approximation must be a name, a Nystroem or a FourierFeatures object, got {given!r}")
@@ -330,9 +378,12 @@ class SVC(MarginClassifier):
         problem: Problem | None = None,
     ) -> None:
         """Fix φ; given the problem, landmarks lean to its margin where nobody says otherwise."""
+        self._forget_map()
         weight = as_multiplicity(sample_weight, batch)
-        if approximation.kernel != "precomputed":
+        if not is_precomputed(approximation.kernel):
             approximation.set_params(gamma=gamma_of(approximation.gamma, X, weight))
+        if approximation.random_state is not None:
+            seed = int(check_random_state(approximation.random_state).randint(2**31 - 1))
         rows = in_memory(batch.rows)
         if isinstance(approximation, Nystroem):
             how = approximation.landmarks
@@ -344,6 +395,10 @@ class SVC(MarginClassifier):
         self._precision = precision
         if isinstance(approximation, Nystroem):
             self.landmarks_ = landmarks
+
+    def _forget_map(self) -> None:
+        for name in ("landmarks_", "dual_coef_", "support_"):
+            self.__dict__.pop(name, None)
 
     def _in_features(self, batch: Batch, apart: bool = False) -> Batch:
         with team_for(self.n_jobs) as team:
@@ -359,7 +414,7 @@ class SVC(MarginClassifier):
         self, problem: Problem, X: Any, batch: Batch, seed: int, sample_weight: npt.ArrayLike | None
     ) -> Self:
         """Kernelised Pegasos; the map that is kept is that of the kernel values at the support vectors."""
-        solver = Pegasos() if self.solver in ("auto", "pegasos") else self.solver
+        solver = Pegasos() if isinstance(self.solver, str) and self.solver in ("auto", "pegasos") else self.solver
         if not isinstance(solver, Pegasos) or solver.w1 is not None:
             raise ValueError("approximation='exact' needs solver='pegasos' or a Pegasos object without w1")
         if self.early_stopping or problem.intercept == "penalized":
@@ -368,18 +423,22 @@ class SVC(MarginClassifier):
         weight = as_multiplicity(sample_weight, batch)
         parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
         kernel = kernel_of(parameters, X, np.arange(m), weight)
-        if self.kernel == "precomputed" and m != n:
+        if is_precomputed(self.kernel) and m != n:
             raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
         precision = precision_for(in_memory(batch.rows))
         check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
         matrix = KernelMatrix(kernel, in_memory(batch.rows), points_of(X, kernel, precision), self._budget())
         as_expansion = batch._replace(rows=matrix.as_rows())
+        made_for = {"exact": m}
+        if not alike(getattr(self, "_map_made_for", {}), made_for):
+            self._solution = None
         solution = self._solve(problem, as_expansion, None, seed, KernelPegasos(solver))
+        self._forget_map()
         self.support_ = np.flatnonzero(solution.w)
         kept = kernel_of(parameters, X, self.support_, weight)
         self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))
-        self._map_made_for = None
-        self._keep(solution)
+        self._map_made_for = made_for
+        self._keep(solution, stacklevel=4)
         self.coef_ = self.coef_[:, self.support_]
         self.dual_coef_ = self.coef_
         return self
@@ -387,23 +446,33 @@ class SVC(MarginClassifier):
     def _budget(self) -> float:
         if self.memory is None:
             return 0.5 * available()
-        if isinstance(self.memory, bool) or not isinstance(self.memory, Real) or not self.memory >= 0:
-            raise ValueError(f"memory must be a number of bytes or None, got {self.memory!r}")
+        check_number("memory", self.memory, 0.0)
         return float(self.memory)
 
-    def _begin_stream(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None) -> None:
-        """What only the first call of `partial_fit` does."""
-        self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
-        found, _ = label_codes(np.asarray(y if classes is None else classes))
-        if len(found) != 2:
-            raise ValueError(
-                f"two classes are needed, got {found.tolist()}: name them in the first call, partial_fit(X, y, classes)"
-            )
-        self.classes_ = found
-        self._stream_rows = 0
-        self.certificate_ = None
+    def _check_stream(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None, first: bool) -> None:
+        """Check what comes with the rows; in the first call also the parameters. Sets `classes_`."""
+        if first:
+            self._check_parameters()
+            if isinstance(self.class_weight, str):
+                raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
+            if isinstance(self.approximation, str) and self.approximation == "exact":
+                raise ValueError("approximation='exact' needs all rows at once: choose 'nystroem' or 'fourier'")
+            found, _ = label_codes(np.asarray(y if classes is None else classes))
+            if len(found) != 2:
+                raise ValueError(
+                    f"two classes are needed, got {found.tolist()}: name them in the first call, "
+                    "partial_fit(X, y, classes)"
+                )
+            self.classes_ = found
+            self._stream_rows = 0
+            self.certificate_ = None
+            for name in ("history_", "status_"):  # of an earlier fit
+                self.__dict__.pop(name, None)
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"this stream began with the classes {self.classes_.tolist()}, got {classes!r}")
+        unknown = np.setdiff1d(y, self.classes_).tolist()
+        if unknown:
+            raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}")
 
     def _online_solver(self) -> Asset | Pegasos:
         solver: Any = self.solver
@@ -411,11 +480,14 @@ class SVC(MarginClassifier):
             solver = {"auto": Asset(), "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
         if not isinstance(solver, Asset | Pegasos):
             raise ValueError(f"partial_fit needs a stochastic solver, Asset() or Pegasos(), not {solver!r}")
+        if solver.plan.n_iter is not None:
+            raise ValueError("n_iter has no meaning in a stream: it takes as many steps as it has rows")
         if solver.plan.average == "random":
             raise ValueError("average='random' needs to know the number of steps, which a stream does not tell")
         return solver
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        own = getattr(self.approximation, "kernel", None)
+        tags.input_tags.pairwise = is_precomputed(self.kernel if own is None else own)
         return tags

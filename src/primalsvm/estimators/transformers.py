@@ -1,6 +1,5 @@
 """The feature maps as scikit-learn transformers."""
 
-from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,9 +12,10 @@ from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
 from primalsvm.inputs import as_rows
 from primalsvm.maps.features import FeatureMap, mapped
 from primalsvm.maps.fourier import Form, Frequencies, fourier_map
-from primalsvm.maps.kernels import Kernel, Points, Precomputed, as_points, by_name, precision_for
+from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, by_name, precision_for
 from primalsvm.maps.nystroem import NystroemMap, fit_nystroem
 from primalsvm.memory import check_fits
+from primalsvm.options import check_choice, check_integer, check_number
 from primalsvm.rows import Stored, shape
 from primalsvm.team import team_for
 
@@ -38,15 +38,16 @@ def gamma_of(gamma: Any, X: Any, weight: npt.NDArray[Any] | None = None) -> floa
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1.0 / n
-        if gamma != "scale":
-            raise ValueError(f"gamma={gamma!r}: choose 'scale', 'auto' or a positive number")
+        check_choice("gamma", gamma, ("scale", "auto"), "or a positive number")
         variance = variance_of(X, weight)
         return 1.0 / (n * variance) if variance > 0 else 1.0
-    if isinstance(gamma, bool) or not isinstance(gamma, Real):
-        raise TypeError(f"gamma must be 'scale', 'auto' or a number, got {gamma!r}")
-    if not 0 < float(gamma) < np.inf:
-        raise ValueError(f"gamma must be positive and finite, got {gamma!r}")
+    check_number("gamma", gamma, 0.0, open_low=True)
     return float(gamma)
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether the rows are rows of a kernel matrix."""
+    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 class KernelParameters(NamedTuple):
@@ -63,10 +64,12 @@ def kernel_of(
 ) -> Kernel:
     """The kernel that the parameters say, None being their defaults; a precomputed one is given by its columns."""
     kernel, gamma, degree, coef0 = parameters
-    if isinstance(kernel, str) and kernel == "precomputed":
+    if is_precomputed(kernel):
         return Precomputed(columns)
     gamma = gamma_of("scale" if gamma is None else gamma, X, weight)
-    return by_name(kernel or "rbf", gamma, 3 if degree is None else degree, 0.0 if coef0 is None else coef0)
+    if kernel is None:
+        kernel = "rbf"
+    return by_name(kernel, gamma, 3 if degree is None else degree, 0.0 if coef0 is None else coef0)
 
 
 def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
@@ -74,18 +77,30 @@ def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
     if isinstance(kernel, Precomputed):
         return as_points(np.empty((X.shape[0], 0), precision))
     dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return as_points(dense.astype(precision, copy=False))
+    return as_points(dense.astype(precision, copy=False), centred=isinstance(kernel, Gaussian))
 
 
 def components_of(n_components: Any, m: int) -> int:
     """s: the number given, or as many as there are rows, at most `COMPONENTS`."""
     if n_components is None:
         return min(COMPONENTS, m)
-    if isinstance(n_components, bool) or not isinstance(n_components, Integral):
-        raise TypeError(f"n_components must be an integer or None, got {n_components!r}")
-    if n_components < 1:
-        raise ValueError(f"n_components must be at least 1, got {n_components!r}")
+    check_integer("n_components", n_components)
     return int(n_components)
+
+
+def given_points(landmarks: Any, n: int) -> Any:
+    """Landmarks that the user gives, checked."""
+    points = landmarks if hasattr(landmarks, "tocsr") else np.asarray(landmarks)
+    if len(points.shape) != 2 or points.dtype.kind not in "biuf" or points.shape[0] == 0:
+        raise ValueError(
+            "landmarks must be 'kmeans', 'uniform', in a classifier 'margin', or a matrix of points, got "
+            + (repr(landmarks) if len(points.shape) == 0 else f"an array of shape {points.shape} and {points.dtype}")
+        )
+    if points.shape[1] != n:
+        raise ValueError(f"landmarks have {points.shape[1]} features, but X has {n}")
+    if not np.isfinite(points.data if hasattr(points, "tocsr") else points).all():
+        raise ValueError("landmarks contain NaN or infinity")
+    return points
 
 
 class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -125,7 +140,7 @@ class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 class Nystroem(_Map):
     """Nyström features: φ(x) = D^{-1/2} Qᵀ k(S, x) with K_SS = Q D Qᵀ for landmarks S.
 
-    Inside an `SVC`, parameters that are None are the classifier's.
+    Inside an `SVC`, parameters that are None are the classifier's, and so are the threads.
 
     Parameters
     ----------
@@ -219,17 +234,17 @@ class Nystroem(_Map):
         """The map for checked rows, and its landmarks."""
         m, n = shape(rows)
         rng = np.random.default_rng(seed)
-        for name, low in (("threshold", 0.0), ("rank", 1)):
-            given = getattr(self, name)
-            if given is not None and not given >= low:
-                raise ValueError(f"{name} must be at least {low}, got {given!r}")
-        how = "kmeans" if self.landmarks is None else self.landmarks
+        check_number("threshold", self.threshold, 0.0, none=True)
+        check_integer("rank", self.rank, none=True)
+        how: Any = "kmeans" if self.landmarks is None else self.landmarks
         given = not isinstance(how, str)
-        s = np.shape(how)[0] if given else components_of(self.n_components, m)
+        if given:
+            how = given_points(how, n)
+        s = how.shape[0] if given else components_of(self.n_components, m)
         if not given and s > m:
             raise ValueError(f"n_components={s} is more than the {m} rows to take landmarks from")
         check_fits(3 * 8 * s * s, f"the kernel matrix of {s} landmarks", "use fewer components")
-        if self.kernel == "precomputed":
+        if is_precomputed(self.kernel):
             if m != n:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
             if given:
@@ -240,22 +255,19 @@ class Nystroem(_Map):
             landmarks = points_from = choose_landmarks(X, s, how, rng, weight)
         parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
         kernel = kernel_of(parameters, X, landmarks, weight)
-        rows_there = as_rows(points_from)
-        if shape(rows_there)[1] != n:
-            raise ValueError(f"landmarks have {shape(rows_there)[1]} features, but X has {n}")
         points = points_of(points_from, kernel, precision)
-        return fit_nystroem(kernel, rows_there, points, self.threshold, self.rank), landmarks
+        return fit_nystroem(kernel, as_rows(points_from), points, self.threshold, self.rank), landmarks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
 
 class FourierFeatures(_Map):
     """Random Fourier features: cosines of random projections, whose inner products approximate a kernel.
 
-    Inside an `SVC`, parameters that are None are the classifier's.
+    Inside an `SVC`, parameters that are None are the classifier's, and so are the threads.
 
     Parameters
     ----------
@@ -329,10 +341,10 @@ class FourierFeatures(_Map):
         self, X: Any, rows: Stored, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
     ) -> tuple[FeatureMap, None]:
         """The map for checked rows."""
-        if self.frequencies not in ("orthogonal", "iid"):
-            raise ValueError(f"frequencies={self.frequencies!r}: choose 'orthogonal' or 'iid'")
-        if self.form not in ("pair", "offset"):
-            raise ValueError(f"form={self.form!r}: choose 'pair' or 'offset'")
+        check_choice("frequencies", self.frequencies, ("orthogonal", "iid"))
+        check_choice("form", self.form, ("pair", "offset"))
+        if self.kernel is not None:
+            check_choice("kernel", self.kernel, ("rbf", "laplacian"), "(these have Fourier features)")
         n = shape(rows)[1]
         d = COMPONENTS if self.n_components is None else components_of(self.n_components, 0)
         check_fits(3 * 8 * n * d, f"{d} frequencies in {n} dimensions", "use fewer components")

@@ -6,7 +6,7 @@ import numpy as np
 
 from primalsvm.maps.kernels import Matrix
 from primalsvm.maps.nystroem import NystroemMap
-from primalsvm.rows import CSR, Computed, Dense, Mixed, Rows, Stored, Vector, between, shape, take
+from primalsvm.rows import Computed, Dense, Mixed, Rows, Stored, Vector, between, shape, take
 from primalsvm.team import Team
 
 BLOCK = 512  # rows: with 1,024 features 2 MB in single precision, which stays in the cache
@@ -75,21 +75,10 @@ def in_slots(feature_map: FeatureMap, rows: Stored, position: int) -> Matrix:
     while first < m:
         slot = (position + first) % SLOTS
         n = min(SLOTS - slot, m - first)
-        parts.append(feature_map.block(_padded(between(rows, first, first + n), slot))[slot : slot + n])
+        around = first + np.clip(np.arange(SLOTS) - slot, 0, n - 1)  # fill up with rows of the stream: any others may
+        parts.append(feature_map.block(take(rows, around))[slot : slot + n])  # be beyond what the kernel is made for
         first += n
     return np.concatenate(parts)
-
-
-def _padded(rows: Stored, slot: int) -> Stored:
-    """`SLOTS` rows: zeros, but for these from `slot` on."""
-    m, n = shape(rows)
-    if not isinstance(rows, CSR):
-        values = np.zeros((SLOTS, n), rows.values.dtype)
-        values[slot : slot + m] = rows.values
-        return Dense(values)
-    indptr = rows.indptr
-    before, after = np.full(slot, indptr[0]), np.full(SLOTS - slot - m, indptr[-1])
-    return CSR(rows.data, rows.indices, np.concatenate([before, indptr, after]).astype(indptr.dtype), n)
 
 
 def scores(feature_map: FeatureMap, w: Vector, rows: Stored, team: Team) -> Vector:

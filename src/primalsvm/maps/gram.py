@@ -35,21 +35,21 @@ class KernelMatrix:
 
     def block(self, chosen: Vector) -> Matrix:
         """The chosen rows of the matrix."""
-        m = self.place.shape[0]
-        out = np.empty((chosen.shape[0], m), self.kept.dtype)
+        out = np.empty((chosen.shape[0], self.place.shape[0]), self.kept.dtype)
         with self.lock:  # members of a team may ask at once
             place = self.place[chosen]
-            known = place >= 0
-            out[known] = self.kept[place[known]]
-            if known.all():
-                return out
-            missing, inverse = np.unique(chosen[~known], return_inverse=True)
-            found = self.kernel.between(take(self.rows, missing), self.points)
-            out[~known] = found[inverse]
-            n = min(missing.shape[0], self.kept.shape[0] - self.n_kept)
-            self.kept[self.n_kept : self.n_kept + n] = found[:n]
-            self.place[missing[:n]] = np.arange(self.n_kept, self.n_kept + n)
-            self.n_kept += n
+        known = place >= 0
+        out[known] = self.kept[place[known]]
+        if known.all():
+            return out
+        missing, inverse = np.unique(chosen[~known], return_inverse=True)
+        found = self.kernel.between(take(self.rows, missing), self.points)
+        out[~known] = found[inverse]
+        with self.lock:
+            fresh = np.flatnonzero(self.place[missing] < 0)[: self.kept.shape[0] - self.n_kept]
+            self.kept[self.n_kept : self.n_kept + fresh.shape[0]] = found[fresh]
+            self.place[missing[fresh]] = np.arange(self.n_kept, self.n_kept + fresh.shape[0])
+            self.n_kept += fresh.shape[0]
         return out
 
     def as_rows(self) -> Computed:

@@ -23,9 +23,12 @@ import scipy.sparse as sp
 from numba.extending import overload
 
 from primalsvm.compiled import is_kind, kernel
+from primalsvm.options import check_integer, check_number
 from primalsvm.rows import CSR, Dense, Stored, Vector, shape, squared_norms_of, value_dtype
 
 Matrix: TypeAlias = npt.NDArray[Any]
+
+FAR = 10.0  # ‖mean‖² / variance of points that are far from the origin
 
 
 class Points(NamedTuple):
@@ -33,12 +36,29 @@ class Points(NamedTuple):
 
     columns: Matrix  # n × s, C-contiguous, float32 or float64
     squared_norms: Vector  # ‖t‖²
+    centre: Vector | None = None  # the columns are t − centre, and so shall be the rows
 
 
-def as_points(values: Matrix) -> Points:
-    """Points from a matrix with one of them a row."""
-    columns = np.ascontiguousarray(np.asarray(values).T)
+def as_points(values: Matrix, centred: bool = False) -> Points:
+    """Points from a matrix with one of them a row.
+
+    `centred`: far from the origin, distances come out of ‖s‖² − 2⟨s, t⟩ + ‖t‖² as differences of large numbers, so the
+    origin is moved to the points. (In double precision there are digits to spare.)
+    """
+    values = np.asarray(values)
+    if centred and values.dtype == np.float32 and values.shape[1] > 0:
+        centre = values.mean(axis=0, dtype=np.float64)
+        shifted = values - centre
+        if float(centre @ centre) > FAR * float(np.einsum("sj,sj->", shifted, shifted)) / values.shape[0]:
+            return as_points(shifted.astype(np.float32))._replace(centre=centre.astype(np.float32))
+    columns = np.ascontiguousarray(values.T)
     return Points(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
+
+
+def to_double(points: Points) -> Points:
+    """The same points in double precision."""
+    columns = points.columns.astype(np.float64)
+    return points._replace(columns=columns, squared_norms=np.einsum("js,js->s", columns, columns))
 
 
 class Kernel(Protocol):
@@ -144,11 +164,6 @@ def squared_norms(rows: Stored) -> Vector:
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def _check_gamma(gamma: float) -> None:
-    if not 0 < gamma < np.inf:
-        raise ValueError(f"gamma must be positive and finite, got {gamma!r}")
-
-
 @kernel
 def gaussian_exponents(inner_products, of_rows, of_points, gamma):  # type: ignore[no-untyped-def]  # compiled
     """Inner products → −γ ‖s − t‖², in place."""
@@ -173,10 +188,13 @@ class Gaussian:
     gamma: float
 
     def __post_init__(self) -> None:
-        _check_gamma(self.gamma)
+        check_number("gamma", self.gamma, 0.0, open_low=True)
 
     def between(self, rows: Stored, points: Points) -> Matrix:
         """exp(γ (2⟨s, t⟩ − ‖s‖² − ‖t‖²)), the exponent at most 0."""
+        if points.centre is not None:
+            values = _as_scipy(rows).toarray() if isinstance(rows, CSR) else rows.values
+            rows = Dense(values.astype(points.columns.dtype, copy=False) - points.centre)
         found = products(rows, points)
         precision = found.dtype.type
         of_points = points.squared_norms.astype(precision)
@@ -191,7 +209,7 @@ class Laplacian:
     gamma: float
 
     def __post_init__(self) -> None:
-        _check_gamma(self.gamma)
+        check_number("gamma", self.gamma, 0.0, open_low=True)
 
     def between(self, rows: Stored, points: Points) -> Matrix:
         """The exponential of −γ times the sum of distances."""
@@ -208,7 +226,7 @@ class ChiSquared:
     gamma: float
 
     def __post_init__(self) -> None:
-        _check_gamma(self.gamma)
+        check_number("gamma", self.gamma, 0.0, open_low=True)
 
     def between(self, rows: Stored, points: Points) -> Matrix:
         """The exponential of −γ times the sum of relative squares."""
@@ -230,9 +248,9 @@ class Polynomial:
     coef0: float
 
     def __post_init__(self) -> None:
-        _check_gamma(self.gamma)
-        if not self.degree >= 1:
-            raise ValueError(f"degree must be at least 1, got {self.degree!r}")
+        check_number("gamma", self.gamma, 0.0, open_low=True)
+        check_integer("degree", self.degree)
+        check_number("coef0", self.coef0)
 
     def between(self, rows: Stored, points: Points) -> Matrix:
         """A power of inner products."""
@@ -267,7 +285,10 @@ class Callable:
         """What the function returns, checked."""
         m, _ = shape(rows)
         X = _as_scipy(rows) if isinstance(rows, CSR) else rows.values
-        found = np.asarray(self.function(X, points.columns.T), points.columns.dtype)
+        returned: Any = self.function(X, points.columns.T)
+        if hasattr(returned, "toarray"):
+            returned = returned.toarray()
+        found = np.asarray(returned, points.columns.dtype)
         expected = (m, points.columns.shape[1])
         if found.shape != expected:
             raise ValueError(f"the kernel function returned shape {found.shape}, expected {expected}")
@@ -307,6 +328,8 @@ def by_name(kernel: str | Function[[Any, Any], Any], gamma: float, degree: int, 
         "poly": lambda: Polynomial(degree, gamma, coef0),
         "linear": Linear,
     }
+    if not isinstance(kernel, str):
+        raise TypeError(f"kernel must be a name or a function, got {kernel!r}")
     if kernel not in kinds:
         known = sorted([*kinds, "precomputed"])
         raise ValueError(f"kernel={kernel!r} is not known; choose one of {known} or give a function")

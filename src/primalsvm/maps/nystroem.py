@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from primalsvm.maps.kernels import Kernel, Matrix, Points
+from primalsvm.maps.kernels import Kernel, Matrix, Points, to_double
 from primalsvm.rows import Stored, Vector
 
 NOISE = 10.0  # features are kept as long as their rounding is at most one part in so many
@@ -79,14 +79,14 @@ class NystroemMap:
 
 
 def fit_nystroem(
-    kernel: Kernel, landmarks: Stored, points: Points, threshold: float | None, n_components: int | None
+    kernel: Kernel, landmarks: Stored, points: Points, threshold: float | None, rank: int | None
 ) -> NystroemMap:
     """The map with the given landmarks, as rows and as points.
 
     Parameters
     ----------
     threshold : eigenvalues below this share of the largest are dropped; None: ten times the precision's ε
-    n_components : keep at most so many
+    rank : keep at most so many
 
     Raises
     ------
@@ -94,19 +94,20 @@ def fit_nystroem(
         If no eigenvalue is kept, or the kernel matrix has NaN or infinity.
     """
     precision = points.columns.dtype
-    double = points._replace(columns=points.columns.astype(np.float64))
-    gram = kernel.between(landmarks, double)
+    gram = kernel.between(landmarks, to_double(points))
     if not np.isfinite(gram).all():
         raise ValueError("the kernel matrix of the landmarks has NaN or infinity: scale the features")
     eigenvalues, vectors = scipy.linalg.eigh((gram + gram.T) / 2, driver="evd", overwrite_a=True, check_finite=False)
     eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
     relative = NOISE * float(np.finfo(precision).eps) if threshold is None else threshold
-    kept = int(np.sum(eigenvalues > max(relative * eigenvalues[0], 0.0)))
+    if not eigenvalues[0] > 0.0:
+        raise ValueError("the kernel matrix of the landmarks is zero, or negative: it has no positive eigenvalue")
+    kept = int(np.sum(eigenvalues > relative * eigenvalues[0]))
     if kept == 0:
         raise ValueError(
             f"no eigenvalue of the landmarks' kernel matrix is above the threshold of {relative:g} times the largest, "
             f"{eigenvalues[0]:g}"
         )
-    kept = min(kept, n_components or kept)
+    kept = min(kept, rank or kept)
     whitening = vectors[:, :kept] / np.sqrt(eigenvalues[:kept])
     return NystroemMap(kernel, points, np.ascontiguousarray(whitening.astype(precision)), eigenvalues[:kept].copy())

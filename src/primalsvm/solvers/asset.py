@@ -18,16 +18,16 @@ xᵢ may be any features: the rows themselves, Nyström features (16) or Fourier
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
 from primalsvm.objective import Evaluation, Problem
+from primalsvm.options import check_choice, check_integer, check_number
 from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_weight
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
-from primalsvm.solvers.sampling import Sampling
+from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import BY_STEP, Settings
 from primalsvm.solvers.stochastic import Plan, StochasticState
 from primalsvm.team import Team
@@ -46,8 +46,8 @@ class Asset:
     sampling : {"blocks", "epochs", "iid", "distinct"}
         As in `Pegasos`; the paper's is "iid".
     average_from : float or None
-        ρ: average from step N̄ = ⌈ρN⌉ on. Without an N (`n_iter=None`, streams), over the steps since the last power of
-        two, or somewhat more. None: no average, the last iterate is returned.
+        ρ in [0, 1): average from step N̄ = ⌈ρN⌉ on. Without an N (`n_iter=None`, streams), over the steps since the last
+        power of two, or somewhat more. None: no average, the last iterate is returned.
     average_last : int or None
         Average the last so many steps instead, N̄ = N − `average_last` (the paper: 100). In a stream between one and two
         times as many.
@@ -82,20 +82,14 @@ class Asset:
     precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "n_iter", "average_last", "M"):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, Integral):
-                raise TypeError(f"{name} must be an integer, got {given!r}")
-            if given is not None and given < 1:
-                raise ValueError(f"{name} must be at least 1, got {given!r}")
+        for name in ("batch_size", "M"):
+            check_integer(name, getattr(self, name))
+        for name in ("n_iter", "average_last"):
+            check_integer(name, getattr(self, name), none=True)
         for name in ("D_X", "D_G", "B"):
-            given = getattr(self, name)
-            if given is not None and not 0.0 < given < math.inf:
-                raise ValueError(f"{name} must be positive and finite, got {given!r}")
-        if self.sampling not in ("iid", "distinct", "epochs", "blocks"):
-            raise ValueError(f"sampling={self.sampling!r}: choose 'blocks', 'epochs', 'iid' or 'distinct'")
-        if self.average_from is not None and not 0.0 <= self.average_from < 1.0:
-            raise ValueError(f"average_from must be a share of the steps in [0, 1), got {self.average_from!r}")
+            check_number(name, getattr(self, name), 0.0, open_low=True, none=True)
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_number("average_from", self.average_from, 0.0, 1.0, none=True)
 
     @property
     def self_paced(self) -> bool:
@@ -118,7 +112,8 @@ class Asset:
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> StochasticState:
         """(w, b) = 0 at j = 0; or, from a previous state of as many features, that state's (w, b, j)."""
         mean_weight = total_weight(batch) / shape(batch.rows)[0]
-        settings = self.settings(problem, sampled_squared_norms(batch.rows, self.M), mean_weight)
+        heaviest = float(batch.weight.values.max()) / mean_weight
+        settings = self.settings(problem, sampled_squared_norms(batch.rows, self.M), mean_weight, heaviest)
         return stochastic.start(self.plan, settings, problem, batch, run, previous)
 
     def advance(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> StochasticState:
@@ -133,8 +128,8 @@ class Asset:
         """The average so far."""
         return stochastic.iterate(self.plan, state)
 
-    def settings(self, problem: Problem, norms: Vector, mean_weight: float = 1.0) -> Settings:
-        """The feasible set and the step, from ‖x‖² of sampled rows."""
+    def settings(self, problem: Problem, norms: Vector, mean_weight: float = 1.0, heaviest: float = 1.0) -> Settings:
+        """The feasible set and the step, from ‖x‖² of sampled rows and the largest cᵢ/c̄."""
         free = problem.intercept == "free"
         if self.strongly_convex and free:
             raise ValueError("ASSET* (strongly_convex=True) has no free intercept: use fit_intercept=False")
@@ -143,7 +138,7 @@ class Asset:
         longest = math.sqrt(float(squared.max()))
         bound = (self.B or 1.0 + longest * problem.radius) if free else 0.0
         reach = self.D_X or math.hypot(problem.radius, bound)
-        size = self.D_G or self._gradient_size(problem, squared + float(free), longest, bound)
+        size = self.D_G or self._gradient_size(problem, squared + float(free), longest, bound, heaviest)
         root_step = 0.0 if self.strongly_convex else reach / size
         return Settings(
             lam=problem.lam,
@@ -157,11 +152,11 @@ class Asset:
             weighting=BY_STEP,
         )
 
-    def _gradient_size(self, problem: Problem, squared: Vector, longest: float, bound: float) -> float:
+    def _gradient_size(self, problem: Problem, squared: Vector, longest: float, bound: float, heaviest: float) -> float:
         """D_G: the root mean square of ℓ'(0) (x, 1), where slopes are bounded; else a bound over all of X."""
         loss = problem.loss
         if math.isfinite(loss.slope_bound):
             steepest = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
         else:
-            steepest = loss.curvature * (1.0 + longest * problem.radius + bound)
+            steepest = heaviest * loss.curvature * (1.0 + longest * problem.radius + bound)
         return steepest * math.sqrt(float(np.mean(squared))) or 1.0

@@ -62,8 +62,8 @@ class Curvature:
     ) -> tuple[Vector, float]:
         """Solve the d + 1 equations."""
         d, total = g.shape[0], total_weight(batch)
-        trace = float(h.sum()) / total * (self.largest + 1.0)
-        if self.single and np.finfo(np.float32).eps * trace > SINGLE_ENOUGH * problem.lam:
+        size = float(h.sum()) / total * (self.largest + 1.0)  # of the trace, at most
+        if self.single and np.finfo(np.float32).eps * size > SINGLE_ENOUGH * problem.lam:
             self._forget(single=False)
         for ridge in (0.0, 1e-14, 1e-10):
             hessian = self._updated(batch, h) / total
@@ -97,27 +97,27 @@ class Curvature:
         squares = np.zeros((d + 1, d + 1), order="F") if self.squares is None else self.squares
         for sign in (1.0, -1.0):
             chosen = np.flatnonzero(moved & (sign * change > 0.0))
-            squares = self._added(squares, batch.rows, chosen, np.sqrt(np.abs(change[chosen])), sign)
+            self._add(squares, batch.rows, chosen, np.sqrt(np.abs(change[chosen])), sign)
         self.counted[moved] = h[moved]
         self.squares = squares
         return squares
 
-    def _added(self, squares: Vector, rows: Rows, chosen: Vector, roots: Vector, sign: float) -> Vector:
+    def _add(self, squares: Vector, rows: Rows, chosen: Vector, roots: Vector, sign: float) -> None:
         """squares ± Σ roots² (x, 1)(x, 1)ᵀ over the chosen rows, in place."""
+        if chosen.shape[0] == 0:
+            return
         d = shape(rows)[1]
         precision: Any = np.float32 if self.single else np.float64
         syrk = scipy.linalg.blas.ssyrk if self.single else scipy.linalg.blas.dsyrk
+        total = np.zeros((d + 1, d + 1), precision, order="F")
         block = np.empty((min(BLOCK, chosen.shape[0]), d + 1), precision)
         for first in range(0, chosen.shape[0], BLOCK):
             part = block[: min(BLOCK, chosen.shape[0] - first)]
             scale = roots[first : first + BLOCK]
             dense_rows(rows, chosen[first : first + BLOCK], scale, part[:, :d])
             part[:, d] = scale
-            if self.single:
-                squares += syrk(sign, part.T, lower=1)
-            else:
-                squares = syrk(sign, part.T, beta=1.0, c=squares, lower=1, overwrite_c=1)
-        return squares
+            total = syrk(1.0, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+        squares += total if sign > 0.0 else -total
 
 
 def _step_by_rows(

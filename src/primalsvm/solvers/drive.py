@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from primalsvm.inputs import as_batch
 from primalsvm.objective import Evaluation, Problem, check_labels, check_signs
+from primalsvm.options import check_choice
 from primalsvm.rows import Batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.asset import Asset
@@ -162,8 +163,7 @@ def choose(solver: "str | Solver", m: int, d: int, few_features: int = FEW_FEATU
         "newton": Newton(),
         "pegasos": Pegasos(),
     }
-    if solver not in by_name:
-        raise ValueError(f"solver={solver!r} is not known; choose 'auto', {sorted(by_name)} or give a solver object")
+    check_choice("solver", solver, ("auto", *by_name), "or give a solver object")
     return by_name[solver]
 
 

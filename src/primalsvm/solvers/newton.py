@@ -43,7 +43,6 @@ from primalsvm.team import Team
 FIRST_Q = 4.0  # in units of the margin: all rows are inside at w = 0
 LAST_Q = 1e-4
 SHRINK_Q = 3.0
-MOST = 5.0
 FAST_ENOUGH = 0.3  # q stays while each new α cuts the gap by this factor
 CONDITION = 1e-10  # q stays above this share of the dual's own curvature ‖x‖²/(λm): below, systems are only rounding
 INNER_ACCURACY = 0.1  # of the gap: how well Φ is minimised before q or α change,
@@ -53,11 +52,10 @@ ROUNDING = 1e-13
 FLAT = 0.1  # of its slope at the start: how flat Φ shall be at the end of a step
 FUTILE = 10  # steps without change after which only rounding is left
 STILL = 0.999  # a new α that leaves this much of the gap changes nothing
-ROWS_PER_FEATURE = 50  # in the sample,
-ENTRIES = 2**20  # … which has at least so many entries,
+SAMPLES = ((1.0, 10), (0.3, 50))  # (q, rows per feature): samples that are good enough down to q; some ten rows per
+ENTRIES = 2**20  # … feature are inside. They have at least so many entries,
 LARGEST = 2**28  # … at most so many bytes,
 SHARE = 0.25  # … and at most this share of the rows
-SAMPLED_Q = 0.5  # down to which the sample is good enough: it then holds some ten rows inside per feature
 MOST = 5.0  # times smaller is q at once, on going over to all rows
 
 
@@ -143,7 +141,7 @@ class Newton:
         last_q = max(LAST_Q, CONDITION * curvature)
         q = max(FIRST_Q, last_q)
         rng = np.random.default_rng(run.seed)
-        sample = None if warm else sample_of(batch, rng)
+        sample = None if warm else sample_of(batch, rows_for(q, batch), rng)
         used = sample or batch
         alpha = previous.view.alpha.copy() if warm else middle(problem.loss, used.y)
         view = View.of(used, alpha, w, team)
@@ -180,15 +178,18 @@ class Newton:
         view.pull = team.combine(batch, view.a)  # anew: small changes leave the rounding of large ones
 
     def _go_on_from_sample(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> None:
-        """A smaller q; or, if the sample is no longer good enough, all rows."""
-        if state.sample is not None and state.q > max(SAMPLED_Q, state.last_q):
-            state.q = max(state.q / SHRINK_Q, state.last_q)
-        else:
-            state.sample = None
-            state.view = View.of(batch, middle(problem.loss, batch.y), state.w, team)
+        """A smaller q; and more rows, where the sample is too small for it."""
+        assert state.sample is not None
+        q = max(state.q / SHRINK_Q, state.last_q)
+        if rows_for(q, batch) != state.sample.y.shape[0] or q == state.q:
+            state.sample = sample_of(batch, rows_for(q, batch), state.rng)
+            used = state.sample or batch
+            state.view = View.of(used, middle(problem.loss, used.y), state.w, team)
+        if state.sample is None:
             # what rounding the kinks costs is about proportional to q²: so many rows are inside, so much for each
             shrink = np.sqrt(0.5 * state.target / (state.rounded * state.estimate)) if state.estimate > 0.0 else 1.0
-            state.q = max(float(np.clip(shrink, 1.0 / MOST, 1.0)) * state.q, state.last_q)
+            q = max(float(np.clip(shrink, 1.0 / MOST, 1.0)) * state.q, state.last_q)
+        state.q = q
         state.view.look(problem, state.sample or batch, state.view.scores, 0.0, state.b, state.q, team)
 
     def _gradient(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
@@ -306,11 +307,20 @@ def middle(loss: Loss, y: Vector) -> Vector:
     return np.array([0.5 * (loss.feasible(far, label) + loss.feasible(-far, label)) for label in labels])[which]
 
 
-def sample_of(batch: Batch, rng: np.random.Generator) -> Batch | None:
-    """Rows drawn at random; None where that is not worth its while, or has one side only."""
+def rows_for(q: float, batch: Batch) -> int:
+    """How many rows tell the way for this q; all, where fewer are not worth their while."""
     m, d = shape(batch.rows)
-    n = max(ROWS_PER_FEATURE * d, ENTRIES // d)
-    if n > SHARE * m or n * d * value_dtype(batch.rows).itemsize > LARGEST:
+    for least, rows_per_feature in SAMPLES:
+        n = max(rows_per_feature * d, ENTRIES // d)
+        if q >= least and n <= SHARE * m and n * d * value_dtype(batch.rows).itemsize <= LARGEST:
+            return n
+    return m
+
+
+def sample_of(batch: Batch, n: int, rng: np.random.Generator) -> Batch | None:
+    """n rows drawn at random; None if that is all of them, or those drawn have one side only."""
+    m = batch.y.shape[0]
+    if n == m:
         return None
     sample = take_batch(batch, np.sort(rng.choice(m, n, replace=False)))
     one_sided = np.ptp(sample.y) == 0.0 or not total_weight(sample) > 0.0

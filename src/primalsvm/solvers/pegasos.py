@@ -23,14 +23,14 @@ hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 from primalsvm.objective import Evaluation, Problem
+from primalsvm.options import check_choice, check_integer, check_number
 from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_weight
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
-from primalsvm.solvers.sampling import Sampling
+from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import EQUAL, RISING, Settings
 from primalsvm.solvers.stochastic import Average, Plan, StochasticState
 from primalsvm.team import Team
@@ -87,22 +87,17 @@ class Pegasos:
     precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "n_iter", "tries"):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, Integral):
-                raise TypeError(f"{name} must be an integer, got {given!r}")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {self.batch_size!r}")
+        check_integer("batch_size", self.batch_size)
+        check_integer("tries", self.tries)
+        check_integer("n_iter", self.n_iter, none=True)
+        if self.tries > 1 and self.n_iter is None:
+            raise ValueError("more than one try needs n_iter, the total of all steps")
         if self.n_iter is not None and self.n_iter < self.tries:
             raise ValueError(f"n_iter must be at least 1 per try, got {self.n_iter!r} for {self.tries} tries")
-        if self.sampling not in ("iid", "distinct", "epochs", "blocks"):
-            raise ValueError(f"sampling={self.sampling!r}: choose 'blocks', 'epochs', 'iid' or 'distinct'")
-        if self.average not in ("last", "uniform", "suffix", "weighted", "random"):
-            raise ValueError(f"average={self.average!r}: choose 'suffix', 'weighted', 'last', 'uniform' or 'random'")
-        if self.offset != "auto" and not float(self.offset) >= 0.0:
-            raise ValueError(f"offset must be 'auto' or a number that is not negative, got {self.offset!r}")
-        if self.tries < 1 or (self.tries > 1 and self.n_iter is None):
-            raise ValueError("tries must be at least 1, and more than one try needs n_iter, the total of all steps")
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_choice("average", self.average, ("suffix", "weighted", "last", "uniform", "random"))
+        if self.offset != "auto":
+            check_number("offset", self.offset, 0.0)
 
     @property
     def self_paced(self) -> bool:

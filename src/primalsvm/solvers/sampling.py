@@ -18,6 +18,7 @@ from primalsvm.rows import Vector
 from primalsvm.solvers.order import STREAMS, interleave, run_length, shuffled_runs
 
 Sampling = Literal["iid", "distinct", "epochs", "blocks"]
+SAMPLINGS = ("blocks", "epochs", "iid", "distinct")
 
 BLOCK = 65_536  # rows that are mixed at a time
 _NOBODY_SLEEPS = np.zeros(0, np.uint8)

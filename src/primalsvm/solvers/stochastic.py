@@ -12,6 +12,7 @@ goes over the present and the previous bucket of iterates (their ends are fixed 
 leaves behind does not depend on how it was cut.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -37,6 +38,7 @@ from primalsvm.solvers.steps import BY_STEP, Iterate, Settings, Tail, step_lengt
 from primalsvm.team import Team
 
 Average = Literal["last", "uniform", "suffix", "weighted", "random"]
+Primal = Callable[[Batch, Vector, float, Team], tuple[float, float, Vector]]  # (w, b) → the best b, P, the scores
 
 CHUNK = 65_536  # rows between two looks at the clock
 COMPUTED_BYTES = 64_000_000  # of computed rows that are held at a time
@@ -185,10 +187,15 @@ def aim(plan: Plan, state: StochasticState, goal: int) -> None:
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
 
-def advance(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> StochasticState:
-    """Steps up to the next point of interest: a chunk, the tail, the average, an evaluation, the end of a try."""
+def advance(
+    plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team, primal: Primal | None = None
+) -> StochasticState:
+    """Steps up to the next point of interest: a chunk, the tail, the average, an evaluation, the end of a try.
+
+    `primal` judges the tries; None: P of a w that is a vector of features.
+    """
     assert state.sampler is not None
-    if not isinstance(batch.rows, Computed):
+    if not (isinstance(batch.rows, Computed) and batch.rows.expansion):
         refresh_norm(state)
     if state.taken == state.next_tail:
         begin_tail(plan, state)
@@ -211,7 +218,7 @@ def advance(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, 
     state.epoch = state.steps / state.per_epoch
     state.worth_evaluating = state.length is None and state.taken == state.next_tail
     if state.taken == state.length:
-        end_try(plan, problem, batch, state, team)
+        end_try(plan, problem, batch, state, team, primal or problem.evaluate_primal)
     return state
 
 
@@ -275,12 +282,12 @@ def forget_average(state: StochasticState) -> None:
     state.iterate = state.iterate._replace(mass=0.0, gamma=0.0, u_bias=0.0, b_sum=0.0)
 
 
-def end_try(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> None:
+def end_try(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team, primal: Primal) -> None:
     """Keep the best try so far; begin the next one, if there is one."""
     state.tries_left -= 1
     if plan.tries > 1:
         w, b = output(plan, state)
-        value = problem.value(batch, w, b, team)
+        b, value, _ = primal(batch, w, b, team)
         if state.best_try is None or value < state.best_try[0]:
             state.best_try = (value, w, b)
     if state.tries_left == 0:
