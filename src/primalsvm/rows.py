@@ -353,25 +353,24 @@ def take_batch(batch: Batch, chosen: Vector) -> Batch:
 def fetched(rows: Rows, chosen: Vector) -> Stored:
     """Copies of the chosen rows that kernels can read, computed where they have to be."""
     if isinstance(rows, Mixed):
-        return Dense(_mixed(rows, chosen))
+        out = np.empty((chosen.shape[0], rows.mixing.shape[1]), rows.mixing.dtype)
+        for first in range(0, chosen.shape[0], MIXED_AT_ONCE):
+            last = first + MIXED_AT_ONCE
+            mix(rows.base.values[chosen[first:last]], rows.mixing, out[first:last])
+        return Dense(out)
     if not isinstance(rows, Computed):
         return take(rows, chosen)
     values = rows.compute(chosen)
     return Gram(values, chosen.astype(np.uint64)) if rows.expansion else Dense(values)
 
 
-def _mixed(rows: Mixed, chosen: Vector) -> Vector:
-    """The chosen rows, mixed, a block at a time.
-
-    By SciPy's BLAS: solvers call it before and after, and NumPy's own goes on spinning for a while.
-    """
-    gemm = scipy.linalg.blas.get_blas_funcs("gemm", dtype=rows.mixing.dtype)
-    out = np.empty((chosen.shape[0], rows.mixing.shape[1]), rows.mixing.dtype)
-    for first in range(0, chosen.shape[0], MIXED_AT_ONCE):
-        part = out[first : first + MIXED_AT_ONCE]
-        base = rows.base.values[chosen[first : first + MIXED_AT_ONCE]]
-        gemm(1.0, rows.mixing.T, base.T, c=part.T, overwrite_c=1)
-    return out
+def mix(base: Vector, mixing: Vector, out: Vector) -> None:
+    """out = base · mixing, by SciPy's BLAS: solvers call it before and after, and NumPy's own spins on for a while."""
+    if base.dtype == mixing.dtype == out.dtype:
+        gemm = scipy.linalg.blas.get_blas_funcs("gemm", dtype=out.dtype)
+        gemm(1.0, mixing.T, base.T, c=out.T, overwrite_c=1)
+    else:
+        np.matmul(base, mixing, out=out)
 
 
 def between(rows: Stored, start: int, stop: int) -> Stored:

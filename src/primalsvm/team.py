@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from primalsvm.rows import Batch, Mixed, Rows, Vector, combine_rows, readable, scores_of, shape
+from primalsvm.rows import Batch, Dense, Mixed, Rows, Vector, Weights, combine_rows, readable, scores_of, shape
+
+ONCE_EACH = Weights(np.ones(1), 0)
 
 
 class Team:
@@ -73,7 +75,9 @@ class Team:
     def scores(self, rows: Rows, w: Vector) -> Vector:
         """⟨xᵢ, w⟩ for every row, in double precision."""
         if isinstance(rows, Mixed):
-            return self.scores(rows.base, rows.mixing @ w)
+            mixed_w = np.empty(rows.mixing.shape[0])
+            scores_of(Dense(rows.mixing), w, 0, mixed_w.shape[0], mixed_w)
+            return self.scores(rows.base, mixed_w)
         m = shape(rows)[0]
         out = np.empty(m)
 
@@ -88,7 +92,9 @@ class Team:
         """Σ cᵢ αᵢ xᵢ."""
         rows = batch.rows
         if isinstance(rows, Mixed):
-            mixed: Vector = self.combine(batch._replace(rows=rows.base), alpha) @ rows.mixing
+            base = self.combine(batch._replace(rows=rows.base), alpha)
+            mixed = np.zeros(rows.mixing.shape[1])
+            combine_rows(Batch(Dense(rows.mixing), base, ONCE_EACH), base, 0, base.shape[0], mixed)
             return mixed
         m, d = shape(rows)
 

@@ -24,6 +24,8 @@ from primalsvm.rows import (
     Vector,
     add,
     fetched,
+    inner,
+    mix,
     sampled_squared_norms,
     shape,
     total_weight,
@@ -108,16 +110,18 @@ class Curvature:
             return
         d = shape(rows)[1]
         precision: Any = np.float32 if self.single else np.float64
-        syrk = scipy.linalg.blas.ssyrk if self.single else scipy.linalg.blas.dsyrk
-        total = np.zeros((d + 1, d + 1), precision, order="F")
-        block = np.empty((min(BLOCK, chosen.shape[0]), d + 1), precision)
+        # SciPy's BLAS only: NumPy has another, and the threads of each spin on for a while and take the other's cores
+        syrk, gemv = scipy.linalg.blas.get_blas_funcs(("syrk", "gemv"), dtype=precision)
+        total = np.zeros((d, d), precision, order="F")
+        block = np.empty((min(BLOCK, chosen.shape[0]), d), precision)
         for first in range(0, chosen.shape[0], BLOCK):
             part = block[: min(BLOCK, chosen.shape[0] - first)]
-            scale = roots[first : first + BLOCK]
-            dense_rows(rows, chosen[first : first + BLOCK], scale, part[:, :d])
-            part[:, d] = scale
+            scale = roots[first : first + BLOCK].astype(precision)
+            scaled_rows(rows, chosen[first : first + BLOCK], scale, part)
             total = syrk(1.0, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
-        squares += total if sign > 0.0 else -total
+            squares[d, :d] += gemv(sign, part.T, scale)
+        squares[:d, :d] += total if sign > 0.0 else -total
+        squares[d, d] += sign * float(inner(roots, roots))
 
 
 def _step_by_rows(
@@ -129,7 +133,7 @@ def _step_by_rows(
     """
     lam = problem.lam
     A = np.empty((inside.shape[0], g.shape[0]))
-    dense_rows(batch.rows, inside, roots, A)
+    scaled_rows(batch.rows, inside, roots, A)
     factor = scipy.linalg.cho_factor(np.eye(A.shape[0]) + A @ A.T / lam, overwrite_a=True, check_finite=False)
     z = scipy.linalg.cho_solve(factor, -(A @ g) / lam, check_finite=False)
     step_b = 0.0
@@ -150,8 +154,11 @@ def densify(rows, chosen, scale, out):  # type: ignore[no-untyped-def]  # compil
         add(rows, np.uint64(chosen[k]), scale[k], line)
 
 
-def dense_rows(rows: Rows, chosen: Vector, scale: Vector, out: Vector) -> None:
+def scaled_rows(rows: Rows, chosen: Vector, scale: Vector, out: Vector) -> None:
     """out[k] = scale[k] · row chosen[k], whatever the rows are."""
-    if isinstance(rows, Computed | Mixed):
+    if isinstance(rows, Mixed):
+        mix(rows.base.values[chosen] * scale[:, None], rows.mixing, out)
+        return
+    if isinstance(rows, Computed):
         rows, chosen = fetched(rows, chosen), np.arange(chosen.shape[0])
     densify(rows, chosen, scale, out)

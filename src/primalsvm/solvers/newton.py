@@ -37,7 +37,7 @@ from primalsvm.rows import (
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.protocol import Run
-from primalsvm.solvers.proximal import Proximal, best_intercept, maximise, pull_along
+from primalsvm.solvers.proximal import Proximal, best_intercept, maximise, middles, pull_along
 from primalsvm.team import Team
 
 FIRST_Q = 4.0  # in units of the margin: all rows are inside at w = 0
@@ -300,11 +300,10 @@ def middle(loss: Loss, y: Vector) -> Vector:
     >>> middle(Hinge(), np.array([-1.0, 1.0]))
     array([-0.5,  0.5])
     """
-    far = 2.0 * loss.slope_bound
-    if not np.isfinite(far):
-        return np.zeros(y.shape)
-    labels, which = np.unique(y, return_inverse=True)
-    return np.array([0.5 * (loss.feasible(far, label) + loss.feasible(-far, label)) for label in labels])[which]
+    found = np.zeros(y.shape)
+    if np.isfinite(loss.slope_bound):
+        middles(loss, y, 2.0 * loss.slope_bound, found)
+    return found
 
 
 def rows_for(q: float, batch: Batch) -> int:

@@ -90,3 +90,10 @@ def best_intercept(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-unt
             low = middle
         else:
             high = middle
+
+
+@kernel
+def middles(loss, y, far, out):  # type: ignore[no-untyped-def]  # compiled
+    """The middle of each α's domain, which ends before ±far."""
+    for i in range(np.uint64(y.shape[0])):
+        out[i] = 0.5 * (feasible(loss, far, y[i]) + feasible(loss, -far, y[i]))
