@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from primalsvm.solvers.dual_ascent import DualAscent
     from primalsvm.solvers.newton import Newton
     from primalsvm.solvers.pegasos import Pegasos
+    from primalsvm.sources.opening import open
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ _HOME = {
     "Solution": "solution",
     "SquaredHinge": "losses",
     "Status": "solution",
+    "open": "sources.opening",
     "solve": "solvers.drive",
 }
 
@@ -59,6 +61,7 @@ __all__ = [
     "SquaredHinge",
     "Status",
     "__version__",
+    "open",
     "solve",
 ]
 

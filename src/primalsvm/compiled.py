@@ -57,7 +57,16 @@ class _PackageCache(FunctionCache):
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on first call, without the GIL, cached on disk under the package's digest."""
-    dispatcher = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    return _compiled(function, FASTMATH)
+
+
+def exact_kernel(function: Callable[..., Any]) -> Any:
+    """The same without any liberty in floating-point arithmetic."""
+    return _compiled(function, set())
+
+
+def _compiled(function: Callable[..., Any], fastmath: set[str]) -> Any:
+    dispatcher = numba.njit(nogil=True, fastmath=fastmath or False, error_model="numpy")(function)
     try:
         dispatcher._cache = _PackageCache(function)
     except (RuntimeError, OSError):  # no folder can be written: Numba has no locator for the cache

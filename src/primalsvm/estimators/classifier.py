@@ -72,9 +72,13 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if self.early_stopping and not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
 
-    def _enter(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> tuple[Any, Batch]:
+    def _enter(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[Any, Batch]:
         """Check everything once; the rows with labels −1 and +1 and all weights. Sets `classes_`."""
         self._check_parameters()
+        if hasattr(X, "to_arrays"):
+            if y is not None:
+                raise ValueError("a source brings its own labels: y must not be given")
+            X, y = X.to_arrays()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False)
         check_classification_targets(y)
         classes, codes = label_codes(np.asarray(y))

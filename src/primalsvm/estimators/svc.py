@@ -212,13 +212,14 @@ class SVC(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit to rows X, labels y (any two values) and weights.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or the kernel matrix if `kernel="precomputed"`
-        y : array of shape (n_samples,)
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+            The kernel matrix if `kernel="precomputed"`.
+        y : array of shape (n_samples,); a source brings its own
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 is the same as the row twice, 0 the same as no row.
 

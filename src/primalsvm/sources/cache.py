@@ -1,0 +1,236 @@
+"""The cache: rows in a folder of plain `.npy` files, mapped into memory instead of read, with a JSON header.
+
+    header.json                           format, version, rows, features, entries; the size and CRC-32 of each file
+    data.npy  indices.npy  indptr.npy     compressed sparse rows; or
+    values.npy                            dense rows
+    y.npy  [qid.npy]                      labels, queries
+
+It is written into a folder beside its place and renamed when it is whole: a cache that can be opened is complete.
+Opening looks at the header and the sizes only; `verify` reads everything.
+"""
+
+import json
+import os
+import shutil
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from primalsvm.rows import CSR, Dense, Stored, Vector
+
+FORMAT, VERSION = "primalsvm cache", 1
+HEADER = "header.json"
+LARGEST_HEADER = 1 << 20  # bytes
+AT_ONCE = 1 << 24  # bytes that are checked at a time
+
+
+class CacheError(ValueError):
+    """A folder that is not a cache, or not a whole one."""
+
+
+class Cached(NamedTuple):
+    """What a cache holds, mapped into memory."""
+
+    rows: Stored
+    y: Vector
+    qid: Vector | None
+
+
+class _Column:
+    """A `.npy` file that grows row by row; its header is written again when its length is known."""
+
+    def __init__(self, path: Path, dtype: Any, width: int | None = None) -> None:
+        self.path, self.dtype, self.width = path, np.dtype(dtype), width
+        self.length = 0
+        self.checksum = 0
+        self.file = path.open("wb")
+        self.header_bytes = self._write_header()
+
+    def _write_header(self) -> int:
+        shape = (self.length,) if self.width is None else (self.length, self.width)
+        described = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
+        self.file.seek(0)
+        np.lib.format.write_array_header_1_0(self.file, described)
+        return self.file.tell()
+
+    def append(self, values: Any) -> None:
+        array: Any = np.ascontiguousarray(values, self.dtype)
+        self.checksum = zlib.crc32(memoryview(array).cast("B"), self.checksum) if array.size else self.checksum
+        self.file.write(array.data)
+        self.length += array.shape[0]
+
+    def close(self) -> dict[str, Any]:
+        if self._write_header() != self.header_bytes:  # NumPy leaves room for the length to grow
+            raise CacheError(f"the header of {self.path.name} outgrew its place")
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        size = os.fstat(self.file.fileno()).st_size
+        self.file.close()
+        return {"bytes": size, "crc32": self.checksum}
+
+
+class CacheWriter:
+    """Write a cache block by block; used as a context manager. What is there already is replaced when all is written.
+
+    Parameters
+    ----------
+    path : the folder to make
+    n_features : the number of columns
+    sparse : compressed sparse rows, or dense ones
+    dtype : of the values
+    queries : whether rows have a qid
+    """
+
+    def __init__(self, path: str | os.PathLike[str], n_features: int, sparse: bool, dtype: Any, queries: bool) -> None:
+        self.path, self.n_features, self.sparse = Path(path), n_features, sparse
+        if self.path.exists() and not (self.path / HEADER).is_file():
+            raise CacheError(f"{self.path} is there already, and is not a cache: it is left alone")
+        self.folder = self.path.with_name(f"{self.path.name}.partial-{os.getpid()}")
+        self.folder.mkdir(parents=True)
+        kinds: dict[str, tuple[Any, int | None]] = {"y": (np.float64, None)}
+        if sparse:
+            kinds |= {"data": (dtype, None), "indices": (np.int32, None), "indptr": (np.int64, None)}
+        else:
+            kinds |= {"values": (dtype, n_features)}
+        if queries:
+            kinds |= {"qid": (np.int64, None)}
+        self.columns = {name: _Column(self.folder / f"{name}.npy", *kind) for name, kind in kinds.items()}
+        self.entries = 0
+        if sparse:
+            self.columns["indptr"].append(np.zeros(1, np.int64))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def append(self, X: Any, y: Any, qid: Any = None) -> None:
+        """Rows, labels and queries."""
+        if self.sparse:
+            X = sp.csr_matrix(X)
+            self.columns["data"].append(X.data)
+            self.columns["indices"].append(X.indices)
+            self.columns["indptr"].append(X.indptr[1:].astype(np.int64) + self.entries)
+            self.entries += int(X.nnz)
+        else:
+            self.columns["values"].append(X)
+            self.entries += int(np.size(X))
+        self.columns["y"].append(y)
+        if "qid" in self.columns:
+            self.columns["qid"].append(qid)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            for column in self.columns.values():
+                column.file.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _finish(self) -> None:
+        files = {f"{name}.npy": column.close() for name, column in self.columns.items()}
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "rows": self.columns["y"].length,
+            "features": self.n_features,
+            "entries": self.entries,
+            "sparse": self.sparse,
+            "files": files,
+        }
+        with (self.folder / HEADER).open("w", encoding="utf-8") as file:
+            json.dump(header, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        if self.path.exists():
+            shutil.rmtree(self.path)
+        self.folder.rename(self.path)
+
+
+def is_cache(path: Path) -> bool:
+    """Whether a path is a folder with a cache's header."""
+    return (path / HEADER).is_file()
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header, checked against the sizes of the files."""
+    file = path / HEADER
+    if not file.is_file():
+        raise CacheError(f"{path} is not a cache: it has no {HEADER}")
+    if file.stat().st_size > LARGEST_HEADER:
+        raise CacheError(f"{file} is too large to be the header of a cache")
+    try:
+        header = json.loads(file.read_text("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CacheError(f"{file} is damaged: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise CacheError(f"{file} is not the header of a {FORMAT}")
+    version = header.get("version")
+    if version != VERSION:
+        raise CacheError(f"{path} has version {version!r} of the cache format; this library reads version {VERSION}")
+    wanted = {"rows": int, "features": int, "entries": int, "sparse": bool, "files": dict}
+    for name, kind in wanted.items():
+        if not isinstance(header.get(name), kind):
+            raise CacheError(f"{file} is damaged: it says nothing sensible of {name!r}")
+    columns = {"y.npy", *(("data.npy", "indices.npy", "indptr.npy") if header["sparse"] else ("values.npy",))}
+    if not columns <= set(header["files"]) <= columns | {"qid.npy"}:
+        raise CacheError(f"{file} is damaged: it lists other files than a cache has")
+    for name, facts in header["files"].items():
+        column = path / name
+        if not column.is_file():
+            raise CacheError(f"{path} is damaged: {name} is missing")
+        if not isinstance(facts, dict) or column.stat().st_size != facts.get("bytes"):
+            raise CacheError(f"{path} is damaged: {name} is {column.stat().st_size} bytes long, not as its header says")
+    return header
+
+
+def open_cache(path: str | os.PathLike[str]) -> Cached:
+    """Map a cache into memory. Nothing is read but the header.
+
+    Raises
+    ------
+    CacheError
+        If it is not a cache, of another version, or not whole.
+    """
+    path = Path(path)
+    header = read_header(path)
+    m, d, entries = header["rows"], header["features"], header["entries"]
+
+    def column(name: str, kinds: str, shape: tuple[int, ...]) -> Vector:
+        try:
+            found = np.load(path / name, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise CacheError(f"{path / name} is damaged: {error}") from None
+        if found.shape != shape or found.dtype.kind not in kinds or not found.flags.c_contiguous:
+            raise CacheError(f"{path / name} is damaged: it holds {found.shape} {found.dtype}, expected {shape}")
+        plain: Vector = np.asarray(found)
+        return plain
+
+    y = column("y.npy", "f", (m,))
+    qid = column("qid.npy", "i", (m,)) if "qid.npy" in header["files"] else None
+    if not header["sparse"]:
+        return Cached(Dense(column("values.npy", "fu", (m, d))), y, qid)
+    indices, indptr = column("indices.npy", "i", (entries,)), column("indptr.npy", "i", (m + 1,))
+    data = column("data.npy", "fu", (entries,))
+    return Cached(CSR(data, indices.view(np.uint32), indptr.view(np.uint64), d), y, qid)
+
+
+def verify(path: str | os.PathLike[str]) -> None:
+    """Read every file and compare its checksum with the header's."""
+    path = Path(path)
+    for name, facts in read_header(path)["files"].items():
+        values = np.load(path / name, mmap_mode="r", allow_pickle=False).reshape(-1).view(np.uint8)
+        checksum = 0
+        for first in range(0, values.shape[0], AT_ONCE):
+            checksum = zlib.crc32(memoryview(values[first : first + AT_ONCE]), checksum)
+        if checksum != facts.get("crc32"):
+            raise CacheError(f"{path / name} is damaged: its checksum is not what the header says")

@@ -1,0 +1,175 @@
+"""Decimal text → the double nearest to it, the same bits as Python's `float`.
+
+    text = ± w · 10^e,   w the first 19 significant digits
+
+Small w and e: one multiplication or division of exact doubles (Clinger 1990). Else the product of w with a 128-bit
+approximation of 5^e tells the 53 bits and how to round (Lemire 2021, "Number parsing at a gigabyte per second"; Mushtak
+and Lemire 2023 show that no case is left open). With more than 19 digits, w and w + 1 have to agree on the result;
+where they do not, the caller asks Python.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from primalsvm.compiled import exact_kernel
+
+GOOD, NO_NUMBER, AMBIGUOUS = range(3)
+
+SMALLEST, LARGEST = -342, 308  # powers of ten outside: 0 or infinity, whatever the 19 digits
+SIGNIFICANT = 19  # digits that fit 64 bits
+MAX_EXPONENT = 10**9  # written exponents are capped here
+EXACT_POWERS = 22  # 10^22 is the largest power of ten that is a double
+MANTISSA = 52
+
+ZERO, NINE, POINT, PLUS, MINUS, UPPER_E, LOWER_E = (np.uint8(ord(c)) for c in "09.+-Ee")
+
+
+def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
+    """The first 128 bits of 5^q, rounded down (up for q < 0), as high and low words."""
+    found = []
+    for q in range(SMALLEST, 0):
+        power = 5**-q
+        z = (power - 1).bit_length()
+        c = (1 << (z + 127 if q >= -27 else 2 * z + 128)) // power + 1
+        found.append(c >> max(c.bit_length() - 128, 0))
+    for q in range(LARGEST + 1):
+        power = 5**q
+        shift = power.bit_length() - 128
+        found.append(power >> shift if shift >= 0 else power << -shift)
+    words = [(c >> 64, c & (2**64 - 1)) for c in found]
+    return np.array([high for high, _ in words], np.uint64), np.array([low for _, low in words], np.uint64)
+
+
+FIVES_HIGH, FIVES_LOW = _powers_of_five()
+TENS = np.array([float(10**k) for k in range(EXACT_POWERS + 1)])
+
+
+@intrinsic
+def high_word(context: Any, a: Any, b: Any) -> Any:
+    """The upper 64 bits of a · b."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def leading_zeros(context: Any, a: Any) -> Any:
+    """The number of zero bits before the first one of a > 0."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def as_double(context: Any, bits: Any) -> Any:
+    """The double with these bits."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.uint64), codegen
+
+
+@exact_kernel
+def nearest(w, e):  # type: ignore[no-untyped-def]  # compiled
+    """The double nearest to w · 10^e."""
+    if w == np.uint64(0) or e < SMALLEST:
+        return 0.0
+    if e > LARGEST:
+        return np.inf
+    zeros = leading_zeros(w)
+    w = w << zeros
+    high = high_word(w, FIVES_HIGH[e - SMALLEST])
+    low = w * FIVES_HIGH[e - SMALLEST]
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(MANTISSA + 3)
+    if high & mask == mask:  # the lower half may carry into the bits that count
+        more = high_word(w, FIVES_LOW[e - SMALLEST])
+        low = low + more
+        if low < more:
+            high += np.uint64(1)
+    upper = high >> np.uint64(63)
+    shift = upper + np.uint64(64 - MANTISSA - 3)
+    mantissa = high >> shift
+    power = ((217706 * e) >> 16) + 63 + np.int64(upper) - np.int64(zeros) + 1023
+    if power <= 0:  # a subnormal number, or zero
+        if 1 - power >= 64:
+            return 0.0
+        mantissa = mantissa >> np.uint64(1 - power)
+        mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
+        return as_double(mantissa)  # if rounding made it a normal one, its bits say so already
+    # exactly between two doubles: to the even one
+    between = low <= np.uint64(1) and -4 <= e <= 23 and mantissa << shift == high
+    if between and mantissa & np.uint64(3) == np.uint64(1):
+        mantissa = mantissa & ~np.uint64(1)
+    mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
+    if mantissa >= np.uint64(2) << np.uint64(MANTISSA):
+        mantissa = np.uint64(1) << np.uint64(MANTISSA)
+        power += 1
+    if power >= 0x7FF:
+        return np.inf
+    return as_double((mantissa & ~(np.uint64(1) << np.uint64(MANTISSA))) | (np.uint64(power) << np.uint64(MANTISSA)))
+
+
+@exact_kernel
+def decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
+    """Parse text[i:stop] as far as it is a decimal number: (status, value, where it ends)."""
+    start = i
+    negative = False
+    if i < stop and (text[i] == MINUS or text[i] == PLUS):
+        negative = text[i] == MINUS
+        i += np.uint64(1)
+    w = np.uint64(0)
+    e = np.int64(0)
+    digits = 0  # of w
+    seen = False
+    dropped = False  # digits that are not zero
+    fraction = False
+    while i < stop:
+        c = text[i] - ZERO  # as a byte: what is below '0' becomes large
+        if c <= np.uint8(9):
+            seen = True
+            if digits < SIGNIFICANT:
+                w = w * np.uint64(10) + np.uint64(c)
+                digits += 1 if w > np.uint64(0) else 0
+                e -= 1 if fraction else 0
+            else:
+                dropped = dropped or c > np.uint8(0)
+                e += 0 if fraction else 1
+        elif text[i] == POINT and not fraction:
+            fraction = True
+        else:
+            break
+        i += np.uint64(1)
+    if not seen:
+        return NO_NUMBER, 0.0, start
+    if i < stop and (text[i] == LOWER_E or text[i] == UPPER_E):
+        j = i + np.uint64(1)
+        down = False
+        if j < stop and (text[j] == MINUS or text[j] == PLUS):
+            down = text[j] == MINUS
+            j += np.uint64(1)
+        written = np.int64(0)
+        first = j
+        while j < stop and text[j] - ZERO <= np.uint8(9):
+            written = min(written * np.int64(10) + np.int64(text[j] - ZERO), np.int64(MAX_EXPONENT))
+            j += np.uint64(1)
+        if j > first:
+            e += -written if down else written
+            i = j
+    if not dropped and w < np.uint64(1) << np.uint64(MANTISSA + 1) and -EXACT_POWERS <= e <= EXACT_POWERS:
+        value = np.float64(w) / TENS[-e] if e < 0 else np.float64(w) * TENS[e]
+    else:
+        value = nearest(w, e)
+        if dropped and nearest(w + np.uint64(1), e) != value:
+            return AMBIGUOUS, -value if negative else value, i
+    return GOOD, -value if negative else value, i
