@@ -36,6 +36,8 @@ def test_not_a_number(given):
         ((-1, 0.0), "finite and not negative, got -1"),
         ((math.nan, 0.0), "finite and not negative, got nan"),
         ((math.inf,), "x must be finite, got inf"),
+        ((10**400,), "x must be finite"),
+        ((5, -math.inf, 3.0), r"x must lie in \[-inf, 3\), got 5"),
         ((1.0, 0.0, 1.0), r"x must lie in \[0, 1\), got 1.0"),
     ],
 )

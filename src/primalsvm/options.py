@@ -38,11 +38,15 @@ def check_number(
         return
     if isinstance(given, bool) or not isinstance(given, Real):
         raise TypeError(f"{name} must be a number{' or None' if none else ''}, got {given!r}")
-    if low <= float(given) < high and not (open_low and given == low):
+    try:
+        value = float(given)
+    except OverflowError:
+        value = math.inf
+    if low <= value < high and not (open_low and value == low):
         return
     if low == 0.0 and high == math.inf:
         wanted = "be positive and finite" if open_low else "be finite and not negative"
-    elif low == -math.inf:
+    elif low == -math.inf and high == math.inf:
         wanted = "be finite"
     else:
         wanted = f"lie in {'(' if open_low else '['}{low:g}, {high:g})"

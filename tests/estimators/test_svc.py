@@ -12,7 +12,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
-from primalsvm import SVC, Asset, DualAscent, FourierFeatures, Hinge, Newton, Nystroem, Pegasos, Problem, solve
+from primalsvm import (
+    SVC,
+    Asset,
+    DualAscent,
+    FourierFeatures,
+    Hinge,
+    LinearSVC,
+    Newton,
+    Nystroem,
+    Pegasos,
+    Problem,
+    solve,
+)
 from primalsvm.estimators import svc as module
 
 RNG = np.random.default_rng(0)
@@ -311,10 +323,46 @@ def test_pairwise_is_what_the_map_says():
     assert given.__sklearn_tags__().input_tags.pairwise and not SVC().__sklearn_tags__().input_tags.pairwise
 
 
-def test_distances_far_from_the_origin_survive_single_precision():
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 1e3), (np.float64, 1e3), (np.float64, 1e7)])
+def test_distances_far_from_the_origin_survive_single_precision(monkeypatch, dtype, offset):
+    monkeypatch.setattr(module, "IN_DOUBLE", 100)
     near = SVC(gamma=0.5, approximation=FULL).fit(X, Y)
-    far = SVC(gamma=0.5, n_components=300, random_state=0).fit((X + 1000).astype(np.float32), Y)
-    assert np.mean(far.predict((X + 1000).astype(np.float32)) == near.predict(X)) > 0.99
+    moved = (X + offset).astype(dtype)
+    far = SVC(gamma=0.5, n_components=300, random_state=0).fit(moved, Y)
+    assert far.feature_map_.points.centre is not None
+    assert np.mean(far.predict(moved) == near.predict(X)) > 0.99
+
+
+@pytest.mark.parametrize("estimator", [SVC, LinearSVC])
+@pytest.mark.parametrize("solver", ["newton", Asset(), Pegasos()], ids=str)
+def test_a_warm_start_without_intercept_forgets_the_intercept(estimator, solver):
+    options = {"lam": 1e-2, "tol": 0.1, "solver": solver, "random_state": 0}
+    clf = estimator(warm_start=True, **options).fit(X + 1, Y)
+    clf.set_params(fit_intercept=False).fit(X + 1, Y)
+    fresh = estimator(fit_intercept=False, **{**options, "solver": "newton"}).fit(X + 1, Y)
+    assert clf.intercept_ == 0.0 and clf.certificate_.gap >= -1e-12
+    assert clf.certificate_.primal >= fresh.certificate_.dual * (1 - 1e-9)
+
+
+def test_a_fit_that_fails_loses_neither_the_map_nor_the_stream():
+    clf = SVC(lam=1e-3, gamma=2.0, n_components=30, warm_start=True, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="gamma"):
+        clf.set_params(gamma=-1.0).fit(X, Y)
+    assert len(clf.set_params(gamma=2.0).fit(X, Y).landmarks_) == 30
+    stream = SVC(**STREAM).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="one class"):
+        stream.fit(X, ["yes"] * 300)
+    assert stream.partial_fit(X, Y).n_steps_ == 600
+
+
+def test_class_weights_of_zero_in_a_stream():
+    clf = SVC(**STREAM, class_weight={"no": 0.0}).partial_fit(X, Y)
+    before = clf.coef_.copy()
+    np.testing.assert_array_equal(clf.partial_fit(X[Y == "no"], Y[Y == "no"]).coef_, before)
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        clf.partial_fit(X, Y, sample_weight=np.zeros(3))
+    with pytest.raises(ValueError, match="NaN"):
+        clf.partial_fit(np.full((2, 4), np.nan), ["no", "no"], sample_weight=[0, 0])
 
 
 def test_features_that_are_not_kept_go_to_newton(monkeypatch):

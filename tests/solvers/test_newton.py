@@ -145,6 +145,19 @@ def test_stopped_on_the_sample_it_is_certified_on_all_rows(sampling):
     assert state_of.certificate.dual <= best <= primal
 
 
+def test_rows_so_long_that_q_stays_large_leave_the_sample(sampling):
+    data, y = noisy(3000, 6, seed=2)
+    found = solve(Problem(Hinge(), 1e-6, "free"), 1.3e4 * data, y, solver=Newton(), tol=1e-3, max_iter=500)
+    assert found.state.sample is None and found.certificate.relative_gap <= 1e-3, found.message
+
+
+def test_hopelessly_scaled_features_end_no_worse_than_they_began():
+    data, y = noisy(3000, 6, seed=2)
+    data[:, 0] = 1.6e9 + 1e8 * np.random.default_rng(0).random(3000)  # a time in seconds
+    found = solve(Problem(Hinge(), 1 / 3000, "free"), data, y, solver=Newton(), max_iter=100)
+    assert found.certificate.primal <= 1.0, found.message
+
+
 def test_a_sample_of_one_class_is_not_used(sampling):
     data, y = noisy(3000, 6, seed=2)
     y = np.where(np.arange(3000) == 1234, 1.0, -1.0)

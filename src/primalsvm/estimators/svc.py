@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,7 +22,7 @@ from primalsvm.estimators.transformers import (
     kernel_of,
     points_of,
 )
-from primalsvm.inputs import as_batch, as_rows
+from primalsvm.inputs import as_batch, as_rows, as_weights
 from primalsvm.losses import Loss
 from primalsvm.maps.features import as_features, in_slots, scores
 from primalsvm.maps.fourier import FourierMap
@@ -52,7 +52,10 @@ def as_multiplicity(sample_weight: npt.ArrayLike | None, batch: Batch) -> npt.ND
     """How many times each row counts, class weights apart; None: once each."""
     if sample_weight is None:
         return None
-    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), batch.y.shape)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.shape not in ((), batch.y.shape):
+        raise ValueError(f"sample_weight has shape {given.shape}, expected {batch.y.shape}")
+    return np.broadcast_to(given, batch.y.shape)
 
 
 def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
@@ -230,12 +233,12 @@ class SVC(MarginClassifier):
         X, batch = self._enter(X, y, sample_weight)
         problem = self._problem(batch)
         seed = self._seed()
-        self._stream: StochasticState | None = None
         if isinstance(self.approximation, str) and self.approximation == "exact":
             return self._fit_exact(problem, X, batch, seed, sample_weight)
         m, n = shape(batch.rows)
         approximation = self._approximation()
-        made_for = {"n_features": n, **approximation.get_params()}
+        own_seed = getattr(self.approximation, "random_state", None)
+        made_for = {"n_features": n, **approximation.get_params(), "random_state": own_seed}
         if not (self.warm_start and alike(getattr(self, "_map_made_for", {}), made_for)):
             double = m * components_of(approximation.n_components, m) <= IN_DOUBLE
             precision = np.dtype(np.float64 if double else np.float32)
@@ -251,6 +254,7 @@ class SVC(MarginClassifier):
             validation = self._in_features(validation)
         self._keep(self._solve(problem, in_features, validation, seed, solver))
         self._expand()
+        self._stream: StochasticState | None = None
         return self
 
     @available_if(_has_lam)
@@ -265,8 +269,8 @@ class SVC(MarginClassifier):
 
         The first call begins a stream, and forgets an earlier `fit`; a `fit` ends it. The same rows give the same bits
         however the stream is cut, if `gamma` is a number and the map needs no data (Fourier features; Nyström landmarks
-        come from the first batch). Rows are taken in the order in which they come: the solver's `sampling`, and the
-        classifier's `tol`, `max_iter` and `early_stopping`, have no say.
+        come from the first batch). The map and λ are those of the first call. Rows are taken in the order in which they
+        come: the solver's `sampling`, and the classifier's `tol`, `max_iter` and `early_stopping`, have no say.
 
         Parameters
         ----------
@@ -294,15 +298,16 @@ class SVC(MarginClassifier):
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
         )
         self._check_stream(np.asarray(y), classes, first)
-        if sample_weight is not None and not np.any(sample_weight) and not first:
-            return self
         codes = (np.asarray(y) == self.classes_[1]).astype(np.intp)
-        batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), self.classes_, codes)
+        batch = as_batch(X, 2.0 * codes - 1.0)
         multiplicity = as_multiplicity(sample_weight, batch)
-        counting = np.flatnonzero(np.broadcast_to(batch.weight.values, codes.shape))
+        counting = np.flatnonzero(self._class_weights()[codes] * (1.0 if multiplicity is None else multiplicity))
         if counting.shape[0] < codes.shape[0]:
-            X, batch = X[counting], take_batch(batch, counting)
+            if not (counting.size or first):
+                return self
+            X, batch, codes = X[counting], take_batch(batch, counting), codes[counting]
             multiplicity = None if multiplicity is None else multiplicity[counting]
+        batch = self._weigh(batch._replace(weight=as_weights(multiplicity, codes.shape[0])), self.classes_, codes)
         problem, solver = self._problem(batch), self._online_solver()
         if first:
             self._map_made_for, self._solution = {}, None
@@ -314,8 +319,7 @@ class SVC(MarginClassifier):
             norms = np.ones(1) if isinstance(self.feature_map_, FourierMap) else sampled_squared_norms(features)
             settings = solver.settings(problem, norms, heaviest=float(batch.weight.values.max()))
             self._stream = stochastic.begin(solver.plan, settings, problem, in_features)
-        steep = np.isinf(problem.loss.slope_bound)  # steps that are too long for a later row can end in infinity
-        state = copy.deepcopy(self._stream) if steep else self._stream
+        state = copy.deepcopy(self._stream)  # it is changed in place, and the call may fail or be interrupted
         assert state is not None
         with np.errstate(all="ignore"):  # what is not finite is told below
             state = stochastic.absorb(solver.plan, problem, in_features, state)
@@ -379,7 +383,6 @@ class SVC(MarginClassifier):
         problem: Problem | None = None,
     ) -> None:
         """Fix φ; given the problem, landmarks lean to its margin where nobody says otherwise."""
-        self._forget_map()
         weight = as_multiplicity(sample_weight, batch)
         if not is_precomputed(approximation.kernel):
             approximation.set_params(gamma=gamma_of(approximation.gamma, X, weight))
@@ -393,6 +396,7 @@ class SVC(MarginClassifier):
                 weight = towards_the_margin(approximation, problem, X, batch, seed, weight, self.n_jobs)
         self.feature_map_: Any
         self.feature_map_, landmarks = approximation.build(X, rows, precision, seed, weight)
+        self._forget_map()
         self._precision = precision
         if isinstance(approximation, Nystroem):
             self.landmarks_ = landmarks
@@ -442,6 +446,7 @@ class SVC(MarginClassifier):
         self._keep(solution, stacklevel=4)
         self.coef_ = self.coef_[:, self.support_]
         self.dual_coef_ = self.coef_
+        self._stream = None
         return self
 
     def _budget(self) -> float:
@@ -451,13 +456,13 @@ class SVC(MarginClassifier):
         return float(self.memory)
 
     def _check_stream(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None, first: bool) -> None:
-        """Check what comes with the rows; in the first call also the parameters. Sets `classes_`."""
+        """Check the parameters, and what comes with the rows. Sets `classes_`."""
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
+        if isinstance(self.approximation, str) and self.approximation == "exact":
+            raise ValueError("approximation='exact' needs all rows at once: choose 'nystroem' or 'fourier'")
         if first:
-            self._check_parameters()
-            if isinstance(self.class_weight, str):
-                raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
-            if isinstance(self.approximation, str) and self.approximation == "exact":
-                raise ValueError("approximation='exact' needs all rows at once: choose 'nystroem' or 'fourier'")
             found, _ = label_codes(np.asarray(y if classes is None else classes))
             if len(found) != 2:
                 raise ValueError(
@@ -474,6 +479,10 @@ class SVC(MarginClassifier):
         unknown = np.setdiff1d(y, self.classes_).tolist()
         if unknown:
             raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}")
+
+    def _class_weights(self) -> npt.NDArray[Any]:
+        weights: npt.NDArray[Any] = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        return weights
 
     def _online_solver(self) -> Asset | Pegasos:
         solver: Any = self.solver

@@ -77,7 +77,7 @@ def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
     if isinstance(kernel, Precomputed):
         return as_points(np.empty((X.shape[0], 0), precision))
     dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return as_points(dense.astype(precision, copy=False), centred=isinstance(kernel, Gaussian))
+    return as_points(dense, precision, centred=isinstance(kernel, Gaussian))
 
 
 def components_of(n_components: Any, m: int) -> int:

@@ -39,19 +39,21 @@ class Points(NamedTuple):
     centre: Vector | None = None  # the columns are t − centre, and so shall be the rows
 
 
-def as_points(values: Matrix, centred: bool = False) -> Points:
-    """Points from a matrix with one of them a row.
+def as_points(values: Matrix, precision: np.dtype[Any] | None = None, centred: bool = False) -> Points:
+    """Points from a matrix with one of them a row, in the given precision (None: its own).
 
     `centred`: far from the origin, distances come out of ‖s‖² − 2⟨s, t⟩ + ‖t‖² as differences of large numbers, so the
     origin is moved to the points. (In double precision there are digits to spare.)
     """
     values = np.asarray(values)
-    if centred and values.dtype == np.float32 and values.shape[1] > 0:
-        centre = values.mean(axis=0, dtype=np.float64)
+    precision = values.dtype if precision is None else precision
+    if centred and precision == np.float32 and values.shape[1] > 0:
+        centre = values.mean(axis=0, dtype=np.float64).astype(np.float32)  # rows of either precision subtract the same
         shifted = values - centre
-        if float(centre @ centre) > FAR * float(np.einsum("sj,sj->", shifted, shifted)) / values.shape[0]:
-            return as_points(shifted.astype(np.float32))._replace(centre=centre.astype(np.float32))
-    columns = np.ascontiguousarray(values.T)
+        spread = float(np.einsum("sj,sj->", shifted, shifted, dtype=np.float64)) / values.shape[0]
+        if float(np.einsum("j,j->", centre, centre, dtype=np.float64)) > FAR * spread:
+            return as_points(shifted, precision)._replace(centre=centre)
+    columns = np.ascontiguousarray(values.T.astype(precision, copy=False))
     return Points(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
 
 
@@ -194,7 +196,7 @@ class Gaussian:
         """exp(γ (2⟨s, t⟩ − ‖s‖² − ‖t‖²)), the exponent at most 0."""
         if points.centre is not None:
             values = _as_scipy(rows).toarray() if isinstance(rows, CSR) else rows.values
-            rows = Dense(values.astype(points.columns.dtype, copy=False) - points.centre)
+            rows = Dense((values - points.centre).astype(points.columns.dtype, copy=False))
         found = products(rows, points)
         precision = found.dtype.type
         of_points = points.squared_norms.astype(precision)

@@ -1,6 +1,6 @@
 """∇²Φ of `newton`: kept as a sum over rows, brought up to date by the rows that changed, and its systems solved.
 
-    H = (1/Σc) Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ,    (λI + H) δ = −g
+    H = (1/Σc) Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ,    (λI + H) δ = −g,    hᵢ with the weight cᵢ in it
 
 From one step to the next most rows stay where they are, inside or outside, and keep their hᵢ. So H is not summed anew:
 rows whose hᵢ has changed by more than a tenth are added with the difference.

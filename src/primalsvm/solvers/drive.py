@@ -31,6 +31,8 @@ from primalsvm.team import Team, team_for
 SMALL = 100_000  # m·d below which a precise solver simply solves the problem
 FEW_FEATURES = 256  # up to which a Newton step costs about as much as a few sweeps of dual ascent
 PRECISE = 1e-10  # … to this relative gap
+ROUNDING = 1e-9  # of a gap, relative;
+ROUNDING_OF_LOSSES = 1e-13  # … and of means of losses around 1
 
 
 class Progress(NamedTuple):
@@ -205,7 +207,8 @@ def drive(
             epoch = int(state.epoch)
             if stops.certify and (status is not None or state.worth_evaluating or new_epoch):
                 keeper.add(solver.evaluate(problem, batch, state, team), state.epoch, state.steps, begin)
-                if keeper.relative_gap <= target and not (solver.self_paced and status is None):
+                reached = keeper.relative_gap <= target and keeper.sound
+                if reached and not (solver.self_paced and status is None):
                     status = Status.CONVERGED
             elif status is not None or new_epoch:
                 w, b = solver.iterate(problem, batch, state)
@@ -215,7 +218,8 @@ def drive(
             if watch is not None:
                 seconds = time.perf_counter() - begin
                 watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
-        if not solver.self_paced and keeper.relative_gap <= stops.tol and status is not Status.EARLY_STOPPING:
+        reached = keeper.relative_gap <= stops.tol and keeper.sound
+        if not solver.self_paced and reached and status is not Status.EARLY_STOPPING:
             status = Status.CONVERGED
         return Solution(
             w=keeper.best.w,
@@ -263,6 +267,12 @@ class _Keeper:
         return Certificate.of(self.best.primal, self.bound)
 
     @property
+    def sound(self) -> bool:
+        """Whether the lower bound is not above P, up to rounding: a certificate that says so would be none."""
+        primal, dual, gap, *_ = self.certificate()
+        return gap >= -max(ROUNDING * max(abs(primal), abs(dual)), ROUNDING_OF_LOSSES)
+
+    @property
     def relative_gap(self) -> float:
         """That certificate's relative gap; inf before the first evaluation or without certificates."""
         return self.certificate().relative_gap if np.isfinite(self.bound) else np.inf
@@ -280,22 +290,22 @@ def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -
         f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
     )
     if status is Status.CONVERGED:
-        return f"converged after {epoch:g} epochs to {reached}"
+        return f"converged after {epoch:.4g} epochs to {reached}"
     if status is Status.FINISHED:
         above = np.isfinite(relative_gap) and relative_gap > stops.tol
         return f"finished after {epoch:.4g} epochs at {reached}" + (f" > tol {stops.tol:.1e}" if above else "")
     if status is Status.EARLY_STOPPING:
         return (
-            f"stopped early after {epoch:g} epochs: the validation error has not fallen for {stops.patience} "
+            f"stopped early after {epoch:.4g} epochs: the validation error has not fallen for {stops.patience} "
             f"evaluations (at {reached})"
         )
     short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
     if status is Status.STALLED:
         advice = "only rounding is left to it; scale the features, or regularise more (a larger lam, a smaller C)"
-        return f"stalled after {epoch:g} epochs at {reached}{short}: {advice}"
+        return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_ITER:
         advice = "raise max_iter, scale the features, or regularise more (a larger lam, a smaller C)"
-        return f"stopped after {epoch:g} epochs at {reached}{short}: {advice}"
+        return f"stopped after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_SECONDS:
         return (
             f"stopped after {stops.max_seconds:g} seconds ({epoch:.3g} epochs) at {reached}{short}: raise max_seconds"

@@ -42,6 +42,8 @@ from primalsvm.team import Team
 
 FIRST_Q = 4.0  # in units of the margin: all rows are inside at w = 0
 LAST_Q = 1e-4
+IMMOVABLE = 1e6  # a q with which α hardly moves: features that are not scaled
+WARMER = 10.0  # times the q where a previous run ended is where the next one begins
 SHRINK_Q = 3.0
 FAST_ENOUGH = 0.3  # q stays while each new α cuts the gap by this factor
 CONDITION = 1e-10  # q stays above this share of the dual's own curvature ‖x‖²/(λm): below, systems are only rounding
@@ -136,14 +138,14 @@ class Newton:
         m, d = shape(batch.rows)
         warm = isinstance(previous, NewtonState) and previous.view.alpha.shape == (m,) and previous.w.shape == (d,)
         w = previous.w.copy() if warm else np.zeros(d)
-        b = previous.b if warm else 0.0
+        b = previous.b if warm and problem.intercept != "none" else 0.0
         curvature = float(sampled_squared_norms(batch.rows).mean()) / (problem.lam * m)
         last_q = max(LAST_Q, CONDITION * curvature)
-        q = max(FIRST_Q, last_q)
+        q = max(min(FIRST_Q, WARMER * previous.q) if warm else FIRST_Q, last_q)
         rng = np.random.default_rng(run.seed)
         sample = None if warm else sample_of(batch, rows_for(q, batch), rng)
         used = sample or batch
-        alpha = previous.view.alpha.copy() if warm else middle(problem.loss, used.y)
+        alpha = previous.view.alpha.copy() if warm else first_alpha(problem.loss, used.y, last_q)
         view = View.of(used, alpha, w, team)
         view.look(problem, used, view.scores, 0.0, b, q, team)
         return NewtonState(w, b, q, last_q, run.target, run.certify, rng, sample, view)
@@ -181,10 +183,11 @@ class Newton:
         """A smaller q; and more rows, where the sample is too small for it."""
         assert state.sample is not None
         q = max(state.q / SHRINK_Q, state.last_q)
-        if rows_for(q, batch) != state.sample.y.shape[0] or q == state.q:
-            state.sample = sample_of(batch, rows_for(q, batch), state.rng)
+        n = rows_for(q, batch) if q < state.q else batch.y.shape[0]
+        if n != state.sample.y.shape[0]:
+            state.sample = sample_of(batch, n, state.rng)
             used = state.sample or batch
-            state.view = View.of(used, middle(problem.loss, used.y), state.w, team)
+            state.view = View.of(used, first_alpha(problem.loss, used.y, state.last_q), state.w, team)
         if state.sample is None:
             # what rounding the kinks costs is about proportional to q²: so many rows are inside, so much for each
             shrink = np.sqrt(0.5 * state.target / (state.rounded * state.estimate)) if state.estimate > 0.0 else 1.0
@@ -281,7 +284,7 @@ class Newton:
         b, primal, _ = problem.evaluate_primal(batch, state.w, state.b, team)
         a = state.view.a
         if state.sample is not None:
-            view = View.of(batch, middle(problem.loss, batch.y), state.w, team)
+            view = View.of(batch, first_alpha(problem.loss, batch.y, state.last_q), state.w, team)
             view.look(problem, batch, view.scores, 0.0, state.b, state.q, team)
             a = view.a
         return Evaluation(state.w.copy(), b, primal, problem.lower_bound(batch, a, team))
@@ -291,17 +294,17 @@ class Newton:
         return state.w.copy(), state.b
 
 
-def middle(loss: Loss, y: Vector) -> Vector:
-    """The middle of each α's domain; 0 where that is unbounded.
+def first_alpha(loss: Loss, y: Vector, last_q: float) -> Vector:
+    """The middle of each α's domain; 0 where that is unbounded, or q stays so large that α will hardly move.
 
     Examples
     --------
     >>> from primalsvm import Hinge
-    >>> middle(Hinge(), np.array([-1.0, 1.0]))
+    >>> first_alpha(Hinge(), np.array([-1.0, 1.0]), last_q=1e-4)
     array([-0.5,  0.5])
     """
     found = np.zeros(y.shape)
-    if np.isfinite(loss.slope_bound):
+    if np.isfinite(loss.slope_bound) and last_q < IMMOVABLE:
         middles(loss, y, 2.0 * loss.slope_bound, found)
     return found
 

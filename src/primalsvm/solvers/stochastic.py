@@ -164,7 +164,9 @@ def start_point(plan: Plan, problem: Problem, d: int, dtype: Any, previous: Any)
     """v and its scalars before the first step."""
     if isinstance(previous, StochasticState) and previous.v.shape == (d,):
         kept = previous.iterate
-        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, nu=kept.nu, bias=kept.bias, b=kept.b)
+        bias = kept.bias if problem.intercept == "penalized" else 0.0
+        b = kept.b if problem.intercept == "free" else 0.0
+        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, nu=kept.nu, bias=bias, b=b)
     if plan.w1 is None:
         return np.zeros(d, dtype), Iterate()
     w1 = np.array(plan.w1, dtype)
