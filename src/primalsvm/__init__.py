@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from primalsvm.estimators.files import load
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.svc import SVC
     from primalsvm.estimators.transformers import FourierFeatures, Nystroem
@@ -39,6 +40,7 @@ _HOME = {
     "Solution": "solution",
     "SquaredHinge": "losses",
     "Status": "solution",
+    "load": "estimators.files",
     "open": "sources.opening",
     "solve": "solvers.drive",
 }
@@ -61,6 +63,7 @@ __all__ = [
     "SquaredHinge",
     "Status",
     "__version__",
+    "load",
     "open",
     "solve",
 ]

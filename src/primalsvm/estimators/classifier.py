@@ -1,5 +1,6 @@
 """What the classifiers share: the door, the weights, the solve, and what is kept of it."""
 
+import os
 import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
@@ -56,6 +57,17 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         labels: npt.NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
         return labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier into a model file (safetensors), which `primalsvm.load` reads.
+
+        Parameters
+        ----------
+        path : the file; what is there already is replaced once the new one is whole
+        """
+        from primalsvm.estimators.files import save_estimator  # which knows all estimators, this one included
+
+        save_estimator(self, path)
 
     # ---- the parts of fit --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,205 @@
+"""Model files: arrays in the safetensors format, with all else as JSON in its header.
+
+    header   {"format": 1, "library": "0.1.0", "kind": "LinearSVC", "sha256": "…", "content": {…}}
+
+`content` is a tree of plain values. What is not plain is marked: {"array": name} is a tensor of the file, {"type":
+name, "fields": …} an object of one of a set of known classes, and so on. Reading makes arrays and such objects and runs
+nothing from the file; a file that is cut, changed or from the future is refused by name.
+
+A file is written beside its place and renamed when it is whole.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+FORMAT = 1
+KEY = "primalsvm"
+DEEPEST = 50  # levels of a tree
+
+
+class ModelError(ValueError):
+    """A model that cannot be saved, or a file that is not a whole model."""
+
+
+class Model(NamedTuple):
+    """What a file holds."""
+
+    kind: str
+    content: dict[str, Any]
+    library: str
+
+
+# ---- trees -----------------------------------------------------------------------------------------------------------
+
+
+class _Packer:
+    """Plain values from objects; arrays are set aside."""
+
+    def __init__(self, known: Mapping[str, type]) -> None:
+        self.names = {kind: name for name, kind in known.items()}
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def pack(self, value: Any, where: str) -> Any:
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, np.generic):
+            return self.pack(value.item(), where)
+        if isinstance(value, int | float):
+            return value
+        if type(value) in self.names:
+            fields = {name: self.pack(one, f"{where}.{name}") for name, one in _fields(value).items()}
+            return {"type": self.names[type(value)], "fields": fields}
+        if isinstance(value, list | tuple):
+            return [self.pack(one, f"{where}.{k}") for k, one in enumerate(value)]
+        if isinstance(value, dict):
+            pairs = [[self.pack(name, where), self.pack(one, f"{where}.{name}")] for name, one in value.items()]
+            return {"pairs": pairs}
+        if hasattr(value, "tocsr"):
+            matrix = value.tocsr()
+            names = ("data", "indices", "indptr")
+            parts = {name: self.pack(getattr(matrix, name), f"{where}.{name}") for name in names}
+            return {"csr": parts, "shape": list(matrix.shape)}
+        if isinstance(value, np.ndarray):
+            return self._pack_array(value, where)
+        raise ModelError(f"{where} = {value!r} cannot be saved in a model file")
+
+    def _pack_array(self, value: np.ndarray, where: str) -> Any:
+        if value.dtype.names is not None:
+            return {"table": {name: self.pack(value[name], f"{where}.{name}") for name in value.dtype.names}}
+        if value.dtype.kind in "US" or value.dtype.kind == "O":
+            return {"strings": [self.pack(one, where) for one in value.ravel().tolist()], "dtype": value.dtype.str}
+        if value.dtype.kind not in "biuf":
+            raise ModelError(f"{where}, an array of {value.dtype}, cannot be saved in a model file")
+        self.arrays[where] = np.ascontiguousarray(value)
+        return {"array": where}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if hasattr(value, "get_params"):
+        return dict(value.get_params(deep=False))
+    return {"value": value.value}  # an enumeration
+
+
+def _unpack(tree: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, type], depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise ModelError("it is nested too deeply")
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+
+    def inner(part: Any) -> Any:
+        return _unpack(part, arrays, known, depth + 1)
+
+    if isinstance(tree, list):
+        return [inner(part) for part in tree]
+    if "array" in tree:
+        return arrays[tree["array"]]
+    if "type" in tree:
+        fields = {name: inner(part) for name, part in tree["fields"].items()}
+        return known[tree["type"]](**fields)
+    if "pairs" in tree:
+        return {inner(name): inner(part) for name, part in tree["pairs"]}
+    if "csr" in tree:
+        parts = {name: inner(part) for name, part in tree["csr"].items()}
+        matrix: Any = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(tree["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
+    if "table" in tree:
+        columns = {name: np.asarray(inner(part)) for name, part in tree["table"].items()}
+        table = np.empty(len(next(iter(columns.values()))), [(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
+            table[name] = column
+        return table
+    if "strings" in tree:
+        return np.array(tree["strings"], dtype=np.dtype(tree["dtype"]))
+    raise ModelError("it has a part of an unknown kind")
+
+
+def _digest(content: str, arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(content.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def write_model(
+    path: str | os.PathLike[str], kind: str, content: dict[str, Any], known: Mapping[str, type], library: str
+) -> None:
+    """Write a model, whole or not at all."""
+    from safetensors.numpy import save
+
+    packer = _Packer(known)
+    tree = {name: packer.pack(value, name) for name, value in content.items()}
+    text = json.dumps(tree)
+    digest = _digest(text, packer.arrays)
+    header = {"format": FORMAT, "library": library, "kind": kind, "sha256": digest, "content": text}
+    write_whole(Path(path), save(packer.arrays, {KEY: json.dumps(header)}))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file beside its place, have it on the disk, and rename it: it is there whole, or as it was."""
+    beside = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_model(path: str | os.PathLike[str], known: Mapping[str, type]) -> Model:
+    """Read a model.
+
+    Raises
+    ------
+    ModelError
+        If the file is not a model, is damaged, or is of a later version.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
+    except (SafetensorError, ValueError, OSError, TypeError, AttributeError) as error:
+        raise ModelError(f"{path} is not a model file, or is damaged: {error}") from None
+    try:
+        header = json.loads(metadata[KEY])
+        version = header["format"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise ModelError(f"{path} is not a model file of this library") from None
+    if version != FORMAT:
+        raise ModelError(f"{path} has version {version!r} of the model format; this library reads version {FORMAT}")
+    try:
+        if header["sha256"] != _digest(header["content"], arrays):
+            raise ModelError("its checksum is not what it says")
+        tree = json.loads(header["content"])
+        content = {name: _unpack(part, arrays, known) for name, part in tree.items()}
+        return Model(str(header["kind"]), content, str(header["library"]))
+    except (ModelError, KeyError, TypeError, ValueError, AttributeError, RecursionError, StopIteration) as error:
+        raise ModelError(f"{path} is damaged: {error}") from None

@@ -1,0 +1,121 @@
+"""Model files: the same predictions after loading, and a sentence for every file that is not one."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import load_file, save_file
+
+import primalsvm
+from primalsvm import SVC, Asset, FourierFeatures, LinearSVC, Nystroem, Pegasos, SmoothedHinge
+from primalsvm.persistence import KEY, ModelError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4))
+Y = np.where(X[:, 0] ** 2 + X[:, 1] > 0.7, "yes", "no")
+
+MODELS = {
+    "linear": LinearSVC(lam=1e-2, loss=SmoothedHinge(0.5)),
+    "pegasos": LinearSVC(lam=1e-2, solver=Pegasos(n_iter=500), tol=1.0, class_weight={"no": 1.0, "yes": 2.0}),
+    "rbf": SVC(gamma=0.5, n_components=20, random_state=0),
+    "poly": SVC(kernel="poly", coef0=1.0, degree=2, approximation=Nystroem(30, landmarks=X[:30])),
+    "fourier": SVC(gamma=0.5, approximation=FourierFeatures(33), random_state=0),
+    "exact": SVC(gamma=0.5, lam=1e-2, approximation="exact", tol=0.2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("labels", [Y, (Y == "yes").astype(int)], ids=["strings", "numbers"])
+def test_a_model_predicts_the_same_after_loading(tmp_path, name, labels):
+    if name == "pegasos" and labels is not Y:
+        pytest.skip("its class weights are for strings")
+    clf = MODELS[name].fit(X, labels)
+    clf.save(tmp_path / "m.safetensors")
+    again = primalsvm.load(tmp_path / "m.safetensors")
+    assert type(again) is type(clf) and again.certificate_ == clf.certificate_ and again.status_ is clf.status_
+    np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
+    np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+    assert again.history_.dtype == clf.history_.dtype and again.history_.tobytes() == clf.history_.tobytes()
+    assert repr(again.get_params()) == repr(clf.get_params())
+    assert [path.name for path in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def test_sparse_landmarks_and_streams_and_feature_names(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    for clf, rows in (
+        (SVC(gamma=0.5, approximation=Nystroem(20, landmarks="uniform"), random_state=0).fit(sp.csr_matrix(X), Y), X),
+        (SVC(lam=1e-3, gamma=0.5, approximation=FourierFeatures(16), solver=Asset()).partial_fit(X, Y), X),
+        (LinearSVC().fit(frame, Y), frame),
+    ):
+        clf.save(tmp_path / "m")
+        again = primalsvm.load(tmp_path / "m")
+        np.testing.assert_array_equal(again.decision_function(rows), clf.decision_function(rows))
+    assert again.feature_names_in_.tolist() == list("abcd")
+
+
+def test_what_cannot_be_saved(tmp_path):
+    with pytest.raises(ModelError, match="not fitted"):
+        LinearSVC().save(tmp_path / "m")
+    with pytest.raises(ModelError, match="kernel"):
+        SVC(kernel=lambda a, b: a @ b.T).fit(X, Y).save(tmp_path / "m")
+    with pytest.raises(FileNotFoundError):
+        LinearSVC().fit(X, Y).save(tmp_path / "no" / "folder")
+    assert not list(tmp_path.iterdir())
+
+
+def rewritten(path, change):
+    """The file with another header; the checksum is left as it was."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="np") as file:
+        header = json.loads(file.metadata()[KEY])
+    arrays = load_file(path)
+    change(header, arrays)
+    save_file(arrays, path, {KEY: json.dumps(header)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h, a: h.update(format=2), "has version 2 of the model format; this library reads version 1"),
+        (lambda h, a: h.update(content=h["content"].replace("0.01", "0.02")), "checksum"),
+        (lambda h, a: a["learnt.coef_"].__setitem__(0, 1.0), "checksum"),
+        (lambda h, a: h.pop("format"), "not a model file of this library"),
+    ],
+)
+def test_tampered_files(tmp_path, change, message):
+    path = tmp_path / "m"
+    LinearSVC(lam=0.01).fit(X, Y).save(path)
+    rewritten(path, change)
+    with pytest.raises(ModelError, match=message):
+        primalsvm.load(path)
+
+
+@pytest.mark.parametrize("size", [0, 3, 8, 50, 500, -1])
+def test_truncated_files(tmp_path, size):
+    path = tmp_path / "m"
+    LinearSVC().fit(X, Y).save(path)
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ModelError, match="m is not a model file"):
+        primalsvm.load(path)
+
+
+def test_arrays_that_do_not_agree_are_refused_even_if_the_checksum_does(tmp_path, monkeypatch):
+    clf = LinearSVC().fit(X, Y)
+    for name, value in (("coef_", np.ones((1, 3))), ("n_features_in_", 10**6), ("intercept_", np.array([np.nan]))):
+        kept = getattr(clf, name)
+        setattr(clf, name, value)
+        clf.save(tmp_path / "m")
+        setattr(clf, name, kept)
+        with pytest.raises(ModelError, match="m is damaged"):
+            primalsvm.load(tmp_path / "m")
+
+
+def test_other_files(tmp_path):
+    save_file({"x": np.ones(3)}, tmp_path / "other.safetensors")
+    with pytest.raises(ModelError, match="not a model file of this library"):
+        primalsvm.load(tmp_path / "other.safetensors")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        primalsvm.load(tmp_path / "missing")
