@@ -82,12 +82,25 @@ class View:
         sums, pull, curvature = Proximal(0.0, 0.0, 0.0, 0.0), np.zeros(w.shape[0]), Curvature.of(batch.rows)
         return cls(alpha, scores, np.zeros(m), np.zeros(m), np.zeros(m), sums, pull, curvature)
 
-    def look(self, problem: Problem, batch: Batch, along: Vector, t: float, b: float, q: float, team: Team) -> None:
-        """a, h, the sums and the pull at the scores + t · along + b."""
+    def look(
+        self,
+        problem: Problem,
+        batch: Batch,
+        along: Vector,
+        t: float,
+        b: float,
+        q: float,
+        team: Team,
+        anew: bool = False,
+    ) -> None:
+        """a, h, the sums and the pull at the scores + t · along + b.
+
+        The pull takes up the changes only; `anew`: all rows, as small changes leave the rounding of large ones.
+        """
         self.sums = maximise(
             batch.y, batch.weight, problem.loss, self.scores, along, t, b, q, self.alpha, self.a, self.h, self.change
         )
-        self.pull += team.combine(batch, self.change)
+        self.pull = team.combine(batch, self.a) if anew else self.pull + team.combine(batch, self.change)
 
 
 @dataclass
@@ -176,8 +189,7 @@ class Newton:
         if state.gap > FAST_ENOUGH * state.outer_gap:
             state.q = max(state.q / SHRINK_Q, state.last_q)
         state.outer_gap = state.gap
-        view.look(problem, batch, view.scores, 0.0, state.b, state.q, team)
-        view.pull = team.combine(batch, view.a)  # anew: small changes leave the rounding of large ones
+        view.look(problem, batch, view.scores, 0.0, state.b, state.q, team, anew=True)
 
     def _go_on_from_sample(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> None:
         """A smaller q; and more rows, where the sample is too small for it."""
