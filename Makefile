@@ -4,12 +4,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint bench format clean
+.PHONY: help demo test test-slow fuzz lint bench format clean
 
 help:
 	@echo "make demo       train on a generated problem of the size of RCV1; draws demo.png"
 	@echo "make test       tests and doctests"
 	@echo "make test-slow  the tests marked slow"
+	@echo "make fuzz       the reader of files against a plain one, on texts changed at random, for ten minutes"
 	@echo "make lint       ruff, mypy --strict, the import rules"
 	@echo "make bench      measure against other libraries; writes docs/benchmarks.md"
 	@echo "make format     let ruff rewrite the sources"
@@ -24,6 +25,9 @@ test: .venv/.test
 
 test-slow: .venv/.test
 	$(BIN)/pytest -m slow tests
+
+fuzz: .venv/.test
+	$(BIN)/python -m tests.sources.fuzz 600
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .

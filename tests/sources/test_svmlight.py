@@ -14,6 +14,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from primalsvm.sources import svmlight
 from primalsvm.sources.svmlight import FormatError, read_svmlight
+from tests.sources.fuzz import fuzz
 
 
 def read(tmp_path, text, **options):
@@ -168,6 +169,11 @@ def test_bad_options(tmp_path):
         read(tmp_path, "1", dtype=np.int32)
     with pytest.raises(FileNotFoundError):
         read_svmlight(tmp_path / "not there")
+
+
+def test_changed_at_random_it_reads_what_the_plain_reader_reads(monkeypatch):
+    monkeypatch.setattr(svmlight, "PART", svmlight.PART)  # the fuzzer changes it
+    assert fuzz(600.0, most=20_000) >= (20_000, 1000)
 
 
 @settings(max_examples=300, deadline=None)
