@@ -1,8 +1,20 @@
 """Shared settings: properties are checked on the same examples every run, however long a first compilation takes."""
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from primalsvm.sources.svmlight import write_svmlight
+from tests.reference import sparse_noisy
 
 settings.register_profile(
     "primalsvm", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("primalsvm")
+
+
+@pytest.fixture
+def rows_file(tmp_path):
+    """A file of svmlight text with `sparse_noisy(300, 40)`."""
+    path = tmp_path / "rows.svm"
+    write_svmlight(path, *sparse_noisy(300, 40))
+    return path

@@ -48,12 +48,20 @@ class Team:
             self._pool = None
 
     def run(self, work: Callable[..., Any], parts: list[tuple[Any, ...]]) -> list[Any]:
-        """`work(*part)` for each part, results in the parts' order."""
+        """`work(*part)` for each part, every member taking each `size`-th one; results in the parts' order."""
         if self._pool is None or len(parts) == 1:
             return [work(*part) for part in parts]
-        others = [self._pool.submit(work, *part) for part in parts[1:]]
-        own = work(*parts[0])
-        return [own, *(other.result() for other in others)]
+        found: list[Any] = [None] * len(parts)
+
+        def turn(member: int) -> None:
+            for k in range(member, len(parts), self.size):
+                found[k] = work(*parts[k])
+
+        others = [self._pool.submit(turn, member) for member in range(1, min(self.size, len(parts)))]
+        turn(0)
+        for other in others:
+            other.result()
+        return found
 
     @contextmanager
     def blas_limited(self, working: bool = False) -> Iterator[None]:

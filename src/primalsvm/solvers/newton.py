@@ -293,12 +293,12 @@ class Newton:
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
-        b, primal, _ = problem.evaluate_primal(batch, state.w, state.b, team)
+        b, primal, scores = problem.evaluate_primal(batch, state.w, state.b, team)
         a = state.view.a
         if state.sample is not None:
-            view = View.of(batch, first_alpha(problem.loss, batch.y, state.last_q), state.w, team)
-            view.look(problem, batch, view.scores, 0.0, state.b, state.q, team)
-            a = view.a
+            alpha = first_alpha(problem.loss, batch.y, state.last_q)
+            a, h, change = (np.zeros(batch.y.shape) for _ in range(3))
+            maximise(batch.y, batch.weight, problem.loss, scores, scores, 0.0, state.b, state.q, alpha, a, h, change)
         return Evaluation(state.w.copy(), b, primal, problem.lower_bound(batch, a, team))
 
     def iterate(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:

@@ -5,7 +5,7 @@ cache, mapped into memory rather than read.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from primalsvm.rows import CSR, Vector
 from primalsvm.sources.cache import CacheWriter, is_cache, open_cache
-from primalsvm.sources.svmlight import read_svmlight
+from primalsvm.sources.svmlight import Rows, read_svmlight
 
 
 class Source(Protocol):
@@ -36,19 +36,19 @@ class SvmlightFile:
 
     def to_arrays(self) -> tuple[sp.csr_matrix, Vector]:
         """All rows as a CSR matrix, and their labels."""
-        found = read_svmlight(
-            self.path, n_features=self.n_features, zero_based=self.zero_based, dtype=self.dtype, n_jobs=self.n_jobs
-        )
+        found = self._read()
         return found.X, found.y
 
     def to_cache(self, path: str | os.PathLike[str]) -> "CacheFolder":
         """Write the rows into a cache."""
-        found = read_svmlight(
-            self.path, n_features=self.n_features, zero_based=self.zero_based, dtype=self.dtype, n_jobs=self.n_jobs
-        )
+        found = self._read()
         with CacheWriter(path, found.X.shape[1], True, found.X.dtype, found.qid is not None) as writer:
             writer.append(found.X, found.y, found.qid)
         return CacheFolder(Path(path))
+
+    def _read(self) -> Rows:
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        return read_svmlight(**options)
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def parse_text(
 ) -> Rows:
     """The rows of a buffer of bytes; `name` is what errors call it."""
     parts = line_parts(text, PART)
-    bounds = np.array(in_turns(team, lambda a, b: count(text, a, b), parts), np.int64).reshape(-1, 2)
+    bounds = np.array(team.run(lambda a, b: count(text, a, b), parts), np.int64).reshape(-1, 2)
     bounds[-1:, 0] += 1  # the last line may have no end
     row_at, entry_at = (np.concatenate([[0], np.cumsum(bounds[:, k])]) for k in (0, 1))
     labels, queries, ends = np.empty(row_at[-1]), np.empty(row_at[-1], np.int64), np.empty(row_at[-1], np.int64)
@@ -259,7 +259,7 @@ def parse_text(
                 values[entries][place] = exact
         return status, int(where)
 
-    for status, where in in_turns(team, work, [(k,) for k in range(len(parts))]):
+    for status, where in team.run(work, [(k,) for k in range(len(parts))]):
         if status != FINE:
             raise FormatError(complaint(text, name, where, SENTENCES[status]))
     m, nnz = (int(summaries[:, k].sum()) for k in (0, 1))
@@ -288,18 +288,6 @@ def parse_text(
     if with_queries.any() and not with_queries.all():
         raise FormatError(f"{name}: row {int(np.argmin(with_queries)) + 1} has no qid, but others have")
     return Rows(X, labels[:m], queries[:m] if m and with_queries.all() else None)
-
-
-def in_turns(team: Team, work: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
-    """`work(*part)` for many parts, each member taking every so manieth; results in the parts' order."""
-    found: list[Any] = [None] * len(parts)
-
-    def turn(member: int) -> None:
-        for k in range(member, len(parts), team.size):
-            found[k] = work(*parts[k])
-
-    team.run(turn, [(member,) for member in range(team.size)])
-    return found
 
 
 def line_parts(text: Vector, size: int) -> list[tuple[int, int]]:
