@@ -134,15 +134,10 @@ def _refuse(found: int, row: int) -> None:
     raise ValueError(f"Input X {problem} (first seen in row {row})")
 
 
-def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
-    """Check row weights; None weighs every row 1."""
-    if weight is None:
-        return Weights(np.ones(1), 0)
+def checked_weights(weight: npt.ArrayLike, m: int) -> Vector:
+    """Row weights, or one for all, as an array: finite, not negative, not so large that their sum overflows."""
     values = np.asarray(weight, dtype=np.float64)
-    stride = 1 if values.ndim else 0
-    if values.ndim == 0:
-        values = values.reshape(1)
-    elif values.shape != (m,):
+    if values.shape not in ((), (m,)):
         raise ValueError(f"sample_weight has shape {values.shape}, expected ({m},)")
     if not np.isfinite(values).all():
         raise ValueError("sample_weight contains NaN or infinity")
@@ -150,9 +145,22 @@ def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
         raise ValueError("sample_weight is so large that its sum overflows: divide it by a constant")
     if values.min() < 0:
         raise ValueError(f"sample_weight must not be negative; row {values.argmin()} has {values.min():g}")
+    return values
+
+
+def as_multiplicity(weight: npt.ArrayLike | None, m: int) -> Vector | None:
+    """How many times each row counts; None: once each."""
+    return None if weight is None else np.broadcast_to(checked_weights(weight, m), (m,))
+
+
+def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
+    """Check row weights; None weighs every row 1."""
+    if weight is None:
+        return Weights(np.ones(1), 0)
+    values = checked_weights(weight, m)
     if values.max() == 0:
         raise ValueError("sample_weight is zero for every row: nothing to learn from")
-    return Weights(np.ascontiguousarray(values), stride)
+    return Weights(np.ascontiguousarray(values).reshape(-1), values.ndim)
 
 
 def as_batch(X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Batch:

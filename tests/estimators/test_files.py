@@ -25,11 +25,11 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("labels", [Y, (Y == "yes").astype(int)], ids=["strings", "numbers"])
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [(name, Y) for name in MODELS] + [(name, (Y == "yes").astype(int)) for name in MODELS if name != "pegasos"],
+)
 def test_a_model_predicts_the_same_after_loading(tmp_path, name, labels):
-    if name == "pegasos" and labels is not Y:
-        pytest.skip("its class weights are for strings")
     clf = MODELS[name].fit(X, labels)
     clf.save(tmp_path / "m.safetensors")
     again = primalsvm.load(tmp_path / "m.safetensors")

@@ -1,17 +1,15 @@
 """`SVC`: a kernel support vector classifier by low-dimensional features, with a certificate."""
 
-import copy
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primalsvm.estimators.classifier import MarginClassifier, label_codes
 from primalsvm.estimators.pilot import towards_the_margin
+from primalsvm.estimators.streaming import StreamingClassifier
 from primalsvm.estimators.transformers import (
     FourierFeatures,
     KernelParameters,
@@ -22,7 +20,7 @@ from primalsvm.estimators.transformers import (
     kernel_of,
     points_of,
 )
-from primalsvm.inputs import as_batch, as_rows, as_weights
+from primalsvm.inputs import as_multiplicity, as_rows
 from primalsvm.losses import Loss
 from primalsvm.maps.features import as_features, in_slots, scores
 from primalsvm.maps.fourier import FourierMap
@@ -32,30 +30,17 @@ from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.memory import available, check_fits
 from primalsvm.objective import Problem
 from primalsvm.options import check_choice, check_number
-from primalsvm.rows import Batch, Computed, Dense, in_memory, sampled_squared_norms, shape, take_batch
-from primalsvm.solvers import stochastic
-from primalsvm.solvers.asset import Asset
+from primalsvm.rows import Batch, Computed, Dense, Rows, Vector, in_memory, sampled_squared_norms, shape
 from primalsvm.solvers.drive import choose
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
-from primalsvm.solvers.stochastic import StochasticState
 from primalsvm.team import team_for
 
 IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
 NEWTON_FEATURES = 4096  # up to which a Newton step's d × d system is cheap beside the passes over the rows
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
-
-
-def as_multiplicity(sample_weight: npt.ArrayLike | None, batch: Batch) -> npt.NDArray[Any] | None:
-    """How many times each row counts, class weights apart; None: once each."""
-    if sample_weight is None:
-        return None
-    given = np.asarray(sample_weight, dtype=np.float64)
-    if given.shape not in ((), batch.y.shape):
-        raise ValueError(f"sample_weight has shape {given.shape}, expected {batch.y.shape}")
-    return np.broadcast_to(given, batch.y.shape)
 
 
 def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
@@ -78,13 +63,7 @@ def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
     return True
 
 
-def _has_lam(estimator: "SVC") -> bool:
-    if estimator.lam is None:
-        raise AttributeError("partial_fit needs lam: C is relative to a number of rows that a stream does not tell")
-    return True
-
-
-class SVC(MarginClassifier):
+class SVC(StreamingClassifier):
     """Kernel support vector classification through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
@@ -254,86 +233,7 @@ class SVC(MarginClassifier):
             validation = self._in_features(validation)
         self._keep(self._solve(problem, in_features, validation, seed, solver))
         self._expand()
-        self._stream: StochasticState | None = None
-        return self
-
-    @available_if(_has_lam)
-    def partial_fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Learn from the next rows of a stream, each seen once, in constant memory.
-
-        The first call begins a stream, and forgets an earlier `fit`; a `fit` ends it. The same rows give the same bits
-        however the stream is cut, if `gamma` is a number and the map needs no data (Fourier features; Nyström landmarks
-        come from the first batch). The map and λ are those of the first call. Rows are taken in the order in which they
-        come: the solver's `sampling`, and the classifier's `tol`, `max_iter` and `early_stopping`, have no say.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        classes : the two classes; needed in the first call unless its y holds both
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 makes a step twice as long, 0 is the same as no row.
-
-        Returns
-        -------
-        self
-        """
-        before = self.__dict__.copy()
-        try:
-            return self._learn(X, y, classes, sample_weight)
-        except BaseException:  # nothing is lost: as if the call had not been made
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _learn(self, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> Self:
-        first = getattr(self, "_stream", None) is None
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
-        )
-        self._check_stream(np.asarray(y), classes, first)
-        codes = (np.asarray(y) == self.classes_[1]).astype(np.intp)
-        batch = as_batch(X, 2.0 * codes - 1.0)
-        multiplicity = as_multiplicity(sample_weight, batch)
-        counting = np.flatnonzero(self._class_weights()[codes] * (1.0 if multiplicity is None else multiplicity))
-        if counting.shape[0] < codes.shape[0]:
-            if not (counting.size or first):
-                return self
-            X, batch, codes = X[counting], take_batch(batch, counting), codes[counting]
-            multiplicity = None if multiplicity is None else multiplicity[counting]
-        batch = self._weigh(batch._replace(weight=as_weights(multiplicity, codes.shape[0])), self.classes_, codes)
-        problem, solver = self._problem(batch), self._online_solver()
-        if first:
-            self._map_made_for, self._solution = {}, None
-            self._build_map(self._approximation(), X, batch, np.dtype(np.float32), self._seed(), multiplicity)
-        features = Dense(in_slots(self.feature_map_, in_memory(batch.rows), self._stream_rows))
-        in_features = batch._replace(rows=features)
-        if first:
-            # E‖φ(x)‖² = k(x, x) = 1 for Fourier features, whatever the first rows are
-            norms = np.ones(1) if isinstance(self.feature_map_, FourierMap) else sampled_squared_norms(features)
-            settings = solver.settings(problem, norms, heaviest=float(batch.weight.values.max()))
-            self._stream = stochastic.begin(solver.plan, settings, problem, in_features)
-        state = copy.deepcopy(self._stream)  # it is changed in place, and the call may fail or be interrupted
-        assert state is not None
-        with np.errstate(all="ignore"):  # what is not finite is told below
-            state = stochastic.absorb(solver.plan, problem, in_features, state)
-            w, b = stochastic.iterate(solver.plan, state)
-        if not (np.isfinite(w).all() and np.isfinite(b)):
-            raise ValueError(
-                "the steps diverge: these rows are longer or heavier than those of the first call, and "
-                f"{problem.loss!r} has no bounded slope; use a loss that has, or scale the weights"
-            )
-        self._stream = state
-        self._stream_rows += shape(batch.rows)[0]
-        self.coef_, self.intercept_ = w.reshape(1, -1), np.array([b])
-        self.n_steps_, self.n_iter_, self.solver_ = state.steps, 1, solver
-        self._expand()
+        self._stream = None
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -383,7 +283,7 @@ class SVC(MarginClassifier):
         problem: Problem | None = None,
     ) -> None:
         """Fix φ; given the problem, landmarks lean to its margin where nobody says otherwise."""
-        weight = as_multiplicity(sample_weight, batch)
+        weight = as_multiplicity(sample_weight, shape(batch.rows)[0])
         if not is_precomputed(approximation.kernel):
             approximation.set_params(gamma=gamma_of(approximation.gamma, X, weight))
         if approximation.random_state is not None:
@@ -411,7 +311,29 @@ class SVC(MarginClassifier):
             features = as_features(self.feature_map_, rows, team, self._precision, self._budget(), apart)
         return batch._replace(rows=features)
 
+    def _check_features(self) -> None:
+        if isinstance(self.approximation, str) and self.approximation == "exact":
+            raise ValueError("approximation='exact' needs all rows at once: choose 'nystroem' or 'fourier'")
+
+    def _begin_features(self, X: Any, batch: Batch, multiplicity: Vector | None) -> None:
+        """The map; a stream has no pilot, and features in single precision."""
+        self._map_made_for, self._solution = {}, None
+        self._build_map(self._approximation(), X, batch, np.dtype(np.float32), self._seed(), multiplicity)
+
+    def _features_of(self, batch: Batch, position: int) -> Rows:
+        return Dense(in_slots(self.feature_map_, in_memory(batch.rows), position))
+
+    def _first_norms(self, in_features: Batch) -> Vector:
+        """E‖φ(x)‖² = k(x, x) = 1 for Fourier features, whatever the first rows are."""
+        if isinstance(self.feature_map_, FourierMap):
+            return np.ones(1)
+        return sampled_squared_norms(in_features.rows)
+
+    def _after_batch(self) -> None:
+        self._expand()
+
     def _expand(self) -> None:
+        """α_S."""
         if isinstance(self.feature_map_, NystroemMap):
             self.dual_coef_ = self.feature_map_.expansion(self.coef_[0]).reshape(1, -1)
 
@@ -425,7 +347,7 @@ class SVC(MarginClassifier):
         if self.early_stopping or problem.intercept == "penalized":
             raise ValueError("approximation='exact' knows neither early_stopping nor penalize_intercept")
         m, n = shape(batch.rows)
-        weight = as_multiplicity(sample_weight, batch)
+        weight = as_multiplicity(sample_weight, shape(batch.rows)[0])
         parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
         kernel = kernel_of(parameters, X, np.arange(m), weight)
         if is_precomputed(self.kernel) and m != n:
@@ -454,47 +376,6 @@ class SVC(MarginClassifier):
             return 0.5 * available()
         check_number("memory", self.memory, 0.0)
         return float(self.memory)
-
-    def _check_stream(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None, first: bool) -> None:
-        """Check the parameters, and what comes with the rows. Sets `classes_`."""
-        self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
-        if isinstance(self.approximation, str) and self.approximation == "exact":
-            raise ValueError("approximation='exact' needs all rows at once: choose 'nystroem' or 'fourier'")
-        if first:
-            found, _ = label_codes(np.asarray(y if classes is None else classes))
-            if len(found) != 2:
-                raise ValueError(
-                    f"two classes are needed, got {found.tolist()}: name them in the first call, "
-                    "partial_fit(X, y, classes)"
-                )
-            self.classes_ = found
-            self._stream_rows = 0
-            self.certificate_ = None
-            for name in ("history_", "status_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise ValueError(f"this stream began with the classes {self.classes_.tolist()}, got {classes!r}")
-        unknown = np.setdiff1d(y, self.classes_).tolist()
-        if unknown:
-            raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}")
-
-    def _class_weights(self) -> npt.NDArray[Any]:
-        weights: npt.NDArray[Any] = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        return weights
-
-    def _online_solver(self) -> Asset | Pegasos:
-        solver: Any = self.solver
-        if isinstance(solver, str):
-            solver = {"auto": Asset(), "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
-        if not isinstance(solver, Asset | Pegasos):
-            raise ValueError(f"partial_fit needs a stochastic solver, Asset() or Pegasos(), not {solver!r}")
-        if solver.plan.n_iter is not None:
-            raise ValueError("n_iter has no meaning in a stream: it takes as many steps as it has rows")
-        if solver.plan.average == "random":
-            raise ValueError("average='random' needs to know the number of steps, which a stream does not tell")
-        return solver
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
