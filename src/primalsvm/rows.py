@@ -399,6 +399,12 @@ def join(first: Batch, second: Batch) -> Batch:
     return Batch(rows, np.concatenate([first.y, second.y]), Weights(np.concatenate(weights), 1))
 
 
+def widened(batch: Batch, n_features: int) -> Batch:
+    """The same sparse rows with more columns, which are zero."""
+    assert isinstance(batch.rows, CSR)
+    return batch._replace(rows=batch.rows._replace(n_features=n_features))
+
+
 def _entries_of(rows: CSR, values: Vector) -> Vector:
     return values[int(rows.indptr[0]) : int(rows.indptr[-1])]
 

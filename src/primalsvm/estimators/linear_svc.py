@@ -6,16 +6,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from primalsvm.estimators.classifier import MarginClassifier
+from primalsvm.estimators.streaming import StreamingClassifier
 from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
-from primalsvm.rows import shape
+from primalsvm.rows import Batch, Rows, Vector, shape
+from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.drive import choose
+from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
 from primalsvm.team import team_for
 
 
-class LinearSVC(MarginClassifier):
+class LinearSVC(StreamingClassifier):
     """Linear support vector classification to a proven accuracy.
 
     Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`.
@@ -25,7 +27,7 @@ class LinearSVC(MarginClassifier):
     C : float, default=1.0
         As in scikit-learn: λ = 1/(C Σc).
     lam : float or None, default=None
-        λ itself; overrides `C`.
+        λ itself; overrides `C`. Needed by `partial_fit`.
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
     solver : {"auto", "dual_ascent", "newton", "pegasos", "asset"} or a solver object, default="auto"
     tol : float, default=1e-3
@@ -145,6 +147,7 @@ class LinearSVC(MarginClassifier):
         training, validation = self._hold_out(batch, seed)
         solver = choose(self.solver, *shape(training.rows))
         self._keep(self._solve(problem, training, validation, seed, solver))
+        self._end_stream()
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -164,3 +167,23 @@ class LinearSVC(MarginClassifier):
             scores = team.scores(as_rows(X), self.coef_[0])
         scores += self.intercept_[0]
         return scores
+
+    # ---- streams: the features are the rows themselves ---------------------------------------------------------------
+
+    def _check_features(self) -> None:
+        pass
+
+    def _begin_features(self, X: Any, batch: Batch, multiplicity: Vector | None) -> None:
+        self._solution = None
+
+    def _features_of(self, batch: Batch, position: int) -> Rows:
+        return batch.rows
+
+    def _unit_length(self) -> bool:
+        return False
+
+    def _default_online(self) -> Asset | Pegasos:
+        return Pegasos()
+
+    def _after_batch(self) -> None:
+        pass

@@ -2,7 +2,7 @@
 
 import copy
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier, label_codes
 from primalsvm.inputs import as_batch, as_multiplicity, as_weights
-from primalsvm.rows import Batch, Rows, Vector, shape, take_batch
+from primalsvm.objective import ALONE, Problem
+from primalsvm.rows import Batch, Rows, Vector, join, sampled_squared_norms, shape, take_batch, widened
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.pegasos import Pegasos
@@ -23,6 +24,16 @@ def _has_lam(estimator: "StreamingClassifier") -> bool:
     if estimator.lam is None:
         raise AttributeError("partial_fit needs lam: C is relative to a number of rows that a stream does not tell")
     return True
+
+
+class Stream(NamedTuple):
+    """What is kept between two batches."""
+
+    state: StochasticState | None = None  # None: before the first row
+    first_rows: Batch | None = None  # all rows so far, while they are too few to settle the length of the steps
+    class_counts: Vector = np.zeros(2)
+    tested: float = 0.0  # the weight of the rows that were tested before they were learnt
+    missed: float = 0.0  # … and of those that were not foretold
 
 
 class StreamingClassifier(MarginClassifier):
@@ -39,9 +50,13 @@ class StreamingClassifier(MarginClassifier):
         """Learn from the next rows of a stream, each seen once, in constant memory.
 
         The first call begins a stream, and forgets an earlier `fit`; a `fit` ends it. The same rows give the same bits
-        however the stream is cut, if `gamma` is a number and the map needs no data (Fourier features; Nyström landmarks
-        come from the first batch). The map and λ are those of the first call. Rows are taken in the order in which they
-        come: the solver's `sampling`, and the classifier's `tol`, `max_iter` and `early_stopping`, have no say.
+        however the stream is cut (with a kernel: if `gamma` is a number and the map needs no data, as Fourier features;
+        Nyström landmarks come from the first batch). The map and λ are those of the first call. Rows are taken in the
+        order in which they come: the solver's `sampling`, and the classifier's `tol`, `max_iter` and `early_stopping`,
+        have no say. `class_weight="balanced"` goes by the shares of the classes so far.
+
+        Each batch is tested before it is learnt: `progressive_error_` is the share of rows that were not foretold,
+        `n_samples_seen_` the number of rows so far.
 
         Parameters
         ----------
@@ -64,7 +79,10 @@ class StreamingClassifier(MarginClassifier):
             raise
 
     def _learn(self, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> Self:
-        first = getattr(self, "_stream", None) is None
+        self._stream: Stream | None
+        begun: Stream | None = getattr(self, "_stream", None)
+        first = begun is None
+        stream = begun or Stream()
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
         )
@@ -72,37 +90,42 @@ class StreamingClassifier(MarginClassifier):
         codes = (np.asarray(y) == self.classes_[1]).astype(np.intp)
         batch = as_batch(X, 2.0 * codes - 1.0)
         multiplicity = as_multiplicity(sample_weight, codes.shape[0])
-        counting = np.flatnonzero(self._class_weights()[codes] * (1.0 if multiplicity is None else multiplicity))
+        weights, stream = self._stream_weights(stream, codes, multiplicity)
+        counting = np.flatnonzero(weights)
         if counting.shape[0] < codes.shape[0]:
             if not (counting.size or first):
                 return self
-            X, batch, codes = X[counting], take_batch(batch, counting), codes[counting]
+            X, batch, weights = X[counting], take_batch(batch, counting), weights[counting]
             multiplicity = None if multiplicity is None else multiplicity[counting]
-        batch = self._weigh(batch._replace(weight=as_weights(multiplicity, codes.shape[0])), self.classes_, codes)
+        batch = batch._replace(weight=as_weights(weights, weights.shape[0]))
         problem, solver = self._problem(batch), self._online_solver()
         if first:
             self._begin_features(X, batch, multiplicity)
-        in_features = batch._replace(rows=self._features_of(batch, self._stream_rows))
-        if first:
-            heaviest = float(batch.weight.values.max())
-            settings = solver.settings(problem, self._first_norms(in_features), heaviest=heaviest)
-            self._stream: StochasticState | None = stochastic.begin(solver.plan, settings, problem, in_features)
-        state = copy.deepcopy(self._stream)  # it is changed in place, and the call may fail or be interrupted
-        assert state is not None
+        in_features = batch._replace(rows=self._features_of(batch, self.n_samples_seen_))
+        if not first:
+            stream = self._tested(stream, in_features, multiplicity)
+        stream = self._stepped(stream, problem, solver, in_features)
+        assert stream.state is not None
         with np.errstate(all="ignore"):  # what is not finite is told below
-            state = stochastic.absorb(solver.plan, problem, in_features, state)
-            w, b = stochastic.iterate(solver.plan, state)
+            w, b = stochastic.iterate(solver.plan, stream.state)
         if not (np.isfinite(w).all() and np.isfinite(b)):
             raise ValueError(
-                "the steps diverge: these rows are longer or heavier than those of the first call, and "
+                "the steps diverge: these rows are longer or heavier than the first ones, and "
                 f"{problem.loss!r} has no bounded slope; use a loss that has, or scale the weights"
             )
-        self._stream = state
-        self._stream_rows += shape(batch.rows)[0]
+        self._stream = stream
         self.coef_, self.intercept_ = w.reshape(1, -1), np.array([b])
-        self.n_steps_, self.n_iter_, self.solver_ = state.steps, 1, solver
+        self.n_samples_seen_ += weights.shape[0]
+        self.progressive_error_ = stream.missed / stream.tested if stream.tested else np.nan
+        self.n_steps_, self.n_iter_, self.solver_ = stream.state.steps, 1, solver
         self._after_batch()
         return self
+
+    def _end_stream(self) -> None:
+        """A fit has taken the stream's place."""
+        self._stream = None
+        for name in ("n_samples_seen_", "progressive_error_"):
+            self.__dict__.pop(name, None)
 
     # ---- what a class that derives says of its features --------------------------------------------------------------
 
@@ -119,8 +142,12 @@ class StreamingClassifier(MarginClassifier):
         """The features of rows, the first of which is number `position` of the stream."""
 
     @abstractmethod
-    def _first_norms(self, in_features: Batch) -> Vector:
-        """‖x‖² of rows that the solver may take as typical."""
+    def _unit_length(self) -> bool:
+        """Whether ‖φ(x)‖² is 1 on average, whatever the rows are."""
+
+    @abstractmethod
+    def _default_online(self) -> Asset | Pegasos:
+        """The solver of a stream if none is named."""
 
     @abstractmethod
     def _after_batch(self) -> None:
@@ -131,8 +158,6 @@ class StreamingClassifier(MarginClassifier):
     def _check_stream(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None, first: bool) -> None:
         """Check the parameters, and what comes with the rows. Sets `classes_`."""
         self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs all rows at once: give the weights of the classes")
         self._check_features()
         if first:
             found, _ = label_codes(np.asarray(y if classes is None else classes))
@@ -142,7 +167,7 @@ class StreamingClassifier(MarginClassifier):
                     "partial_fit(X, y, classes)"
                 )
             self.classes_ = found
-            self._stream_rows = 0
+            self.n_samples_seen_ = 0
             self.certificate_ = None
             for name in ("history_", "status_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
@@ -152,14 +177,60 @@ class StreamingClassifier(MarginClassifier):
         if unknown:
             raise ValueError(f"y holds {unknown[0]!r}, which is not among the classes {self.classes_.tolist()}")
 
-    def _class_weights(self) -> npt.NDArray[Any]:
-        weights: npt.NDArray[Any] = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        return weights
+    def _stream_weights(
+        self, stream: Stream, codes: npt.NDArray[Any], multiplicity: Vector | None
+    ) -> tuple[Vector, Stream]:
+        """The weight of each row. "balanced": all that came up to this row, against twice what came of its class."""
+        times = np.ones(codes.shape[0]) if multiplicity is None else multiplicity
+        if not isinstance(self.class_weight, str):
+            fixed = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+            return fixed[codes] * times, stream
+        if self.class_weight != "balanced":
+            raise ValueError(f"class_weight must be a dictionary, 'balanced' or None, got {self.class_weight!r}")
+        so_far = np.empty((2, codes.shape[0] + 1))
+        so_far[:, 0] = stream.class_counts
+        for code in (0, 1):
+            so_far[code, 1:] = np.where(codes == code, times, 0.0)
+        so_far = np.cumsum(so_far, axis=1)
+        # One more of each class, as if seen before: a class that has not come yet is not taken for infinitely rare.
+        own = so_far[codes, np.arange(1, codes.shape[0] + 1)]
+        balance = (so_far[:, 1:].sum(axis=0) + 2.0) / (2.0 * (own + 1.0))
+        return balance * times, stream._replace(class_counts=so_far[:, -1])
+
+    def _tested(self, stream: Stream, batch: Batch, multiplicity: Vector | None) -> Stream:
+        """Progressive validation: what the model says of these rows, before it learns from them."""
+        wrong = (ALONE.scores(batch.rows, self.coef_[0]) + self.intercept_[0] > 0) != (batch.y > 0)
+        times = np.ones(wrong.shape) if multiplicity is None else multiplicity
+        return stream._replace(
+            tested=stream.tested + float(times.sum()), missed=stream.missed + float(times[wrong].sum())
+        )
+
+    def _stepped(self, stream: Stream, problem: Problem, solver: Asset | Pegasos, batch: Batch) -> Stream:
+        """Take the steps.
+
+        Their length follows from the first rows, `solver.sample` of them. Until these have come, the steps over all
+        rows so far are taken afresh in each call, so that what comes out does not depend on how they came.
+        """
+        state, unsettled = stream.state, None
+        if state is None or stream.first_rows is not None:
+            batch = batch if stream.first_rows is None else join(stream.first_rows, batch)
+            unit, rows = self._unit_length(), shape(batch.rows)[0]
+            wanted = 1 if unit and np.isfinite(problem.loss.slope_bound) else solver.sample
+            typical = take_batch(batch, np.arange(min(wanted, rows)))
+            norms = np.ones(1) if unit else sampled_squared_norms(typical.rows, wanted)
+            heaviest = float(typical.weight.values.max())
+            state = stochastic.begin(solver.plan, solver.settings(problem, norms, heaviest=heaviest), problem, batch)
+            unsettled = batch if rows < wanted else None
+        else:
+            state = copy.deepcopy(state)  # it is changed in place, and the call may fail or be interrupted
+        with np.errstate(all="ignore"):  # what is not finite is told by the caller
+            state = stochastic.absorb(solver.plan, problem, batch, state)
+        return stream._replace(state=state, first_rows=unsettled)
 
     def _online_solver(self) -> Asset | Pegasos:
         solver: Any = self.solver
         if isinstance(solver, str):
-            solver = {"auto": Asset(), "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
+            solver = {"auto": self._default_online(), "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
         if not isinstance(solver, Asset | Pegasos):
             raise ValueError(f"partial_fit needs a stochastic solver, Asset() or Pegasos(), not {solver!r}")
         if solver.plan.n_iter is not None:
@@ -167,3 +238,14 @@ class StreamingClassifier(MarginClassifier):
         if solver.plan.average == "random":
             raise ValueError("average='random' needs to know the number of steps, which a stream does not tell")
         return solver
+
+
+def widen(classifier: Any, n_features: int) -> None:
+    """Let the next rows of a `LinearSVC`'s stream have more columns: those that came before had zeros there."""
+    more = n_features - classifier.n_features_in_
+    stream: Stream = classifier._stream
+    assert stream.state is not None
+    first_rows = None if stream.first_rows is None else widened(stream.first_rows, n_features)
+    classifier._stream = stream._replace(state=stochastic.widened(stream.state, n_features), first_rows=first_rows)
+    classifier.coef_ = np.pad(classifier.coef_, ((0, 0), (0, more)))
+    classifier.n_features_in_ = n_features

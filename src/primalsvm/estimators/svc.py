@@ -30,7 +30,8 @@ from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.memory import available, check_fits
 from primalsvm.objective import Problem
 from primalsvm.options import check_choice, check_number
-from primalsvm.rows import Batch, Computed, Dense, Rows, Vector, in_memory, sampled_squared_norms, shape
+from primalsvm.rows import Batch, Computed, Dense, Rows, Vector, in_memory, shape
+from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.drive import choose
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
@@ -233,7 +234,7 @@ class SVC(StreamingClassifier):
             validation = self._in_features(validation)
         self._keep(self._solve(problem, in_features, validation, seed, solver))
         self._expand()
-        self._stream = None
+        self._end_stream()
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -323,11 +324,12 @@ class SVC(StreamingClassifier):
     def _features_of(self, batch: Batch, position: int) -> Rows:
         return Dense(in_slots(self.feature_map_, in_memory(batch.rows), position))
 
-    def _first_norms(self, in_features: Batch) -> Vector:
-        """E‖φ(x)‖² = k(x, x) = 1 for Fourier features, whatever the first rows are."""
-        if isinstance(self.feature_map_, FourierMap):
-            return np.ones(1)
-        return sampled_squared_norms(in_features.rows)
+    def _unit_length(self) -> bool:
+        """E‖φ(x)‖² = k(x, x) = 1 for Fourier features."""
+        return isinstance(self.feature_map_, FourierMap)
+
+    def _default_online(self) -> Asset:
+        return Asset()
 
     def _after_batch(self) -> None:
         self._expand()
@@ -368,7 +370,7 @@ class SVC(StreamingClassifier):
         self._keep(solution, stacklevel=4)
         self.coef_ = self.coef_[:, self.support_]
         self.dual_coef_ = self.coef_
-        self._stream = None
+        self._end_stream()
         return self
 
     def _budget(self) -> float:

@@ -97,6 +97,11 @@ class Asset:
         return self.n_iter is not None
 
     @property
+    def sample(self) -> int:
+        """Rows that tell how long rows are."""
+        return self.M
+
+    @property
     def plan(self) -> Plan:
         """The options that all stochastic solvers share."""
         averaging = self.average_from is not None or self.average_last is not None

@@ -85,6 +85,7 @@ class Pegasos:
     w1: Vector | None = None
     offset: float | Literal["auto"] = "auto"
     precise: ClassVar[bool] = False
+    sample: ClassVar[int] = SAMPLE
 
     def __post_init__(self) -> None:
         check_integer("batch_size", self.batch_size)

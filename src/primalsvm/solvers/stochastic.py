@@ -13,7 +13,7 @@ leaves behind does not depend on how it was cut.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from primalsvm.rows import (
     take_batch,
     value_dtype,
 )
+from primalsvm.rows import widened as rows_widened
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.dual_ascent import sharpen
 from primalsvm.solvers.protocol import Run
@@ -328,6 +329,22 @@ def absorb(plan: Plan, problem: Problem, batch: Batch, state: StochasticState) -
             forget_average(state)
     state.pending = take_batch(batch, np.arange(steps * k, rows)) if steps * k < rows else None
     return state
+
+
+def widened(state: StochasticState, d: int) -> StochasticState:
+    """The state of a stream whose rows have d columns from now on, the new ones zero so far."""
+
+    def longer(vector: Vector) -> Vector:
+        return np.pad(vector, (0, d - vector.shape[0])) if vector.shape[0] else vector
+
+    return replace(
+        state,
+        v=longer(state.v),
+        u=longer(state.u),
+        chosen=(longer(state.chosen[0]), state.chosen[1]),
+        pending=None if state.pending is None else rows_widened(state.pending, d),
+        before=None if state.before is None else state.before._replace(w=longer(state.before.w)),
+    )
 
 
 def bucket_end(plan: Plan, t: int) -> int:
