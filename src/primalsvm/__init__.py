@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from primalsvm.checkpoints import Checkpoint
     from primalsvm.estimators.files import load
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.svc import SVC
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Asset": "solvers.asset",
     "Certificate": "solution",
+    "Checkpoint": "checkpoints",
     "DualAscent": "solvers.dual_ascent",
     "FourierFeatures": "estimators.transformers",
     "Hinge": "losses",
@@ -49,6 +51,7 @@ __all__ = [
     "SVC",
     "Asset",
     "Certificate",
+    "Checkpoint",
     "DualAscent",
     "FourierFeatures",
     "Hinge",

@@ -6,19 +6,21 @@
 name, "fields": …} an object of one of a set of known classes, and so on. Reading makes arrays and such objects and runs
 nothing from the file; a file that is cut, changed or from the future is refused by name.
 
-A file is written beside its place and renamed when it is whole.
+A file is written beside its place and renamed when it is whole. Checkpoints are files of the same kind.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+from primalsvm.whole import write_whole
 
 FORMAT = 1
 KEY = "primalsvm"
@@ -58,7 +60,10 @@ class _Packer:
             fields = {name: self.pack(one, f"{where}.{name}") for name, one in _fields(value).items()}
             return {"type": self.names[type(value)], "fields": fields}
         if isinstance(value, list | tuple):
-            return [self.pack(one, f"{where}.{k}") for k, one in enumerate(value)]
+            packed = [self.pack(one, f"{where}.{k}") for k, one in enumerate(value)]
+            return packed if isinstance(value, list) else {"tuple": packed}
+        if isinstance(value, np.random.Generator):
+            return {"generator": self.pack(value.bit_generator.state, where)}
         if isinstance(value, dict):
             pairs = [[self.pack(name, where), self.pack(one, f"{where}.{name}")] for name, one in value.items()]
             return {"pairs": pairs}
@@ -108,6 +113,12 @@ def _unpack(tree: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, typ
     if "type" in tree:
         fields = {name: inner(part) for name, part in tree["fields"].items()}
         return known[tree["type"]](**fields)
+    if "tuple" in tree:
+        return tuple(inner(part) for part in tree["tuple"])
+    if "generator" in tree:
+        generator = np.random.default_rng(0)
+        generator.bit_generator.state = inner(tree["generator"])
+        return generator
     if "pairs" in tree:
         return {inner(name): inner(part) for name, part in tree["pairs"]}
     if "csr" in tree:
@@ -151,26 +162,8 @@ def write_model(
     write_whole(Path(path), save(packer.arrays, {KEY: json.dumps(header)}))
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place, have it on the disk, and rename it: it is there whole, or as it was."""
-    beside = path.with_name(f"{path.name}.partial-{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def read_model(path: str | os.PathLike[str], known: Mapping[str, type]) -> Model:
-    """Read a model.
+def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapping[str, type]) -> Model:
+    """Read a model of one of these kinds.
 
     Raises
     ------
@@ -195,11 +188,14 @@ def read_model(path: str | os.PathLike[str], known: Mapping[str, type]) -> Model
         raise ModelError(f"{path} is not a model file of this library") from None
     if version != FORMAT:
         raise ModelError(f"{path} has version {version!r} of the model format; this library reads version {FORMAT}")
+    kind = header.get("kind")
+    if kind not in kinds:
+        raise ModelError(f"{path} holds a {kind!r}, where one of these is expected: {sorted(kinds)}")
     try:
         if header["sha256"] != _digest(header["content"], arrays):
             raise ModelError("its checksum is not what it says")
         tree = json.loads(header["content"])
         content = {name: _unpack(part, arrays, known) for name, part in tree.items()}
-        return Model(str(header["kind"]), content, str(header["library"]))
+        return Model(str(kind), content, str(header["library"]))
     except (ModelError, KeyError, TypeError, ValueError, AttributeError, RecursionError, StopIteration) as error:
         raise ModelError(f"{path} is damaged: {error}") from None

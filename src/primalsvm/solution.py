@@ -85,6 +85,13 @@ class Trace:
     def __init__(self) -> None:
         self._rows: list[tuple[float, int, float, float, float, float, float]] = []
 
+    @classmethod
+    def of(cls, array: npt.NDArray[Any]) -> "Trace":
+        """A trace that goes on from these rows."""
+        trace = cls()
+        trace._rows = array.tolist()
+        return trace
+
     def append(
         self, epoch: float, steps: int, seconds: float, primal: float, dual: float, validation_error: float
     ) -> None:

@@ -36,7 +36,7 @@ def test_a_model_predicts_the_same_after_loading(tmp_path, name, labels):
     assert type(again) is type(clf) and again.certificate_ == clf.certificate_ and again.status_ is clf.status_
     np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
     np.testing.assert_array_equal(again.predict(X), clf.predict(X))
-    assert again.history_.dtype == clf.history_.dtype and again.history_.tobytes() == clf.history_.tobytes()
+    assert not hasattr(again, "history_")  # seconds are not part of a model
     assert repr(again.get_params()) == repr(clf.get_params())
     assert [path.name for path in tmp_path.iterdir()] == ["m.safetensors"]
 

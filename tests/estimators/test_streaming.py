@@ -1,4 +1,4 @@
-"""Streams of a LinearSVC: the paper's steps, the same bits however a stream is cut, balance and validation on the way."""
+"""Streams of a LinearSVC: the paper's steps, the same bits however it is cut, balance and validation on the way."""
 
 import itertools
 import pickle

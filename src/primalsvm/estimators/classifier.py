@@ -15,6 +15,8 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+import primalsvm
+from primalsvm.checkpoints import Checkpoint, Keeper, identity
 from primalsvm.estimators.progress import progress_bar
 from primalsvm.inputs import as_batch, as_weights
 from primalsvm.losses import by_name
@@ -77,6 +79,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(given, bool) or not isinstance(given, kinds):
                 kind = "an integer" if Integral in kinds else "a number"
                 raise TypeError(f"{name} must be {kind}{' or None' if type(None) in kinds else ''}, got {given!r}")
+        if not isinstance(self.checkpoint, Checkpoint | None):
+            raise TypeError(f"checkpoint must be a Checkpoint object or None, got {self.checkpoint!r}")
         if self.lam is None and not 0 < self.C < np.inf:
             raise ValueError(f"C must be positive and finite, got {self.C!r}")
         if self.n_iter_no_change < 1:
@@ -135,10 +139,14 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         """Run the solver."""
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
         start = getattr(self, "_solution", None) if self.warm_start else None
+        keep = resume = None
+        if self.checkpoint is not None:
+            keep = Keeper(self.checkpoint, identity(problem, training, solver, stops, seed), primalsvm.__version__)
+            resume = keep.resumed()
         with progress_bar(self.verbose, type(self).__name__) as watch:
             return drive(
-                problem, training, solver, stops,
-                validation=validation, n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
+                problem, training, solver, stops, validation=validation, n_jobs=self.n_jobs, seed=seed,
+                start=start, watch=watch, keep=keep, resume=resume,
             )  # fmt: skip
 
     def _hold_out(self, batch: Batch, seed: int) -> tuple[Batch, Batch | None]:

@@ -41,7 +41,10 @@ def save_estimator(estimator: MarginClassifier, path: str | os.PathLike[str]) ->
     if not hasattr(estimator, "coef_"):
         raise ModelError(f"this {kind} is not fitted yet: there is nothing to save")
     learnt = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name[0] != "_"}
-    content = {"parameters": estimator.get_params(deep=False), "learnt": learnt}
+    learnt.pop("history_", None)  # it tells seconds: the same fit shall give the same file
+    parameters = estimator.get_params(deep=False)
+    parameters["checkpoint"] = None  # of the run, not of the model
+    content = {"parameters": parameters, "learnt": learnt}
     write_model(path, kind, content, KNOWN, primalsvm.__version__)
 
 
@@ -57,9 +60,7 @@ def load(path: str | os.PathLike[str]) -> MarginClassifier:
     primalsvm.persistence.ModelError
         If the file is not a model, is damaged, or is of a later version.
     """
-    model = read_model(path, KNOWN)
-    if model.kind not in ESTIMATORS:
-        raise ModelError(f"{path} holds a {model.kind!r}, which this library ({primalsvm.__version__}) does not know")
+    model = read_model(path, ESTIMATORS, KNOWN)
     try:
         estimator = ESTIMATORS[model.kind](**model.content["parameters"])
         for name, value in model.content["learnt"].items():

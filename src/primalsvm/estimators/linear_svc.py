@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.streaming import StreamingClassifier
 from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
@@ -51,6 +52,8 @@ class LinearSVC(StreamingClassifier):
         The share held out with `early_stopping`.
     n_iter_no_change : int, default=5
         Evaluations without a lower held-out error after which `early_stopping` stops.
+    checkpoint : Checkpoint or None, default=None
+        Where to keep the state of the fit, to go on from there after a crash (`primalsvm.Checkpoint`).
     random_state : int, RandomState instance or None, default=None
     n_jobs : int or None, default=None
         Threads: None is one, -1 all cores. The same `random_state` and `n_jobs` give the same bits.
@@ -105,6 +108,7 @@ class LinearSVC(StreamingClassifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        checkpoint: Checkpoint | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -124,6 +128,7 @@ class LinearSVC(StreamingClassifier):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.pilot import towards_the_margin
 from primalsvm.estimators.streaming import StreamingClassifier
 from primalsvm.estimators.transformers import (
@@ -107,6 +108,9 @@ class SVC(StreamingClassifier):
         Hold out a share of the rows and keep the point with the lowest error there.
     validation_fraction : float, default=0.1
     n_iter_no_change : int, default=5
+    checkpoint : Checkpoint or None, default=None
+        Where to keep the state of the fit, to go on from there after a crash (`primalsvm.Checkpoint`). The features
+        are made anew.
     memory : float or None, default=None
         Bytes that the features (with "exact": the kept rows of the kernel matrix) may take; None is half of what is
         available. Where they do not fit, they are computed again, block by block, in each pass.
@@ -164,6 +168,7 @@ class SVC(StreamingClassifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        checkpoint: Checkpoint | None = None,
         memory: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -190,6 +195,7 @@ class SVC(StreamingClassifier):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.checkpoint = checkpoint
         self.memory = memory
         self.random_state = random_state
         self.n_jobs = n_jobs

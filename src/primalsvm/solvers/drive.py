@@ -45,6 +45,18 @@ class Progress(NamedTuple):
     seconds: float
 
 
+class Snapshot(NamedTuple):
+    """Where a run is, between two chunks: all that it takes to go on to the same bits."""
+
+    state: Any
+    best: Evaluation | None
+    bound: float
+    merit: float
+    stale: int
+    trace: npt.NDArray[Any]
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Stops:
     """When to stop, and what to show for it.
@@ -180,23 +192,35 @@ def drive(
     seed: int = 0,
     start: Solution | None = None,
     watch: Callable[[Progress], None] | None = None,
+    resume: Snapshot | None = None,
+    keep: Callable[[Snapshot, bool], None] | None = None,
 ) -> Solution:
-    """Run a solver on a checked batch until one of the stops applies. See `solve`."""
+    """Run a solver on a checked batch until one of the stops applies. See `solve`.
+
+    `keep` is handed a snapshot after every chunk, and whether it is the last because of an interrupt; a run that is
+    given one as `resume` goes on from there.
+    """
     m, d = shape(batch.rows)
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
     run = Run(target, stops.certify, stops.max_iter, seed)
     with team_for(n_jobs) as team, interrupts() as interrupted:
-        begin = time.perf_counter()
+        begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
         keeper = _Keeper(problem, validation, stops, team)
-        state = solver.start(problem, batch, run, team, None if start is None else start.state)
+        if resume is None:
+            state = solver.start(problem, batch, run, team, None if start is None else start.state)
+        else:
+            state = resume.state
+            keeper.restore(resume)
         status: Status | None = None
-        epoch = 0
+        epoch = int(state.epoch)
         while status is None:
             state = solver.advance(problem, batch, state, team)
             seconds = time.perf_counter() - begin
             if interrupted():
                 status = Status.INTERRUPTED
+                if keep is not None:  # before the evaluation that only this end asks for
+                    keep(keeper.snapshot(state, seconds), True)
             elif state.finished:
                 status = Status.FINISHED if solver.self_paced or not stops.certify else Status.STALLED
             elif state.epoch >= stops.max_iter and not solver.self_paced:
@@ -218,9 +242,12 @@ def drive(
             if watch is not None:
                 seconds = time.perf_counter() - begin
                 watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
+            if keep is not None and status is None:
+                keep(keeper.snapshot(state, seconds), False)
         reached = keeper.relative_gap <= stops.tol and keeper.sound
         if not solver.self_paced and reached and status is not Status.EARLY_STOPPING:
             status = Status.CONVERGED
+        assert keeper.best is not None  # a run ends with an evaluation
         return Solution(
             w=keeper.best.w,
             b=keeper.best.b,
@@ -245,7 +272,7 @@ class _Keeper:
         self.stops = stops
         self.team = team
         self.trace = Trace()
-        self.best: Evaluation
+        self.best: Evaluation | None = None
         self.bound = -np.inf
         self.merit = np.inf
         self.stale = 0  # evaluations since the validation error last fell
@@ -256,14 +283,24 @@ class _Keeper:
         error = np.nan if self.validation is None else held_out_error(self.validation, evaluation, self.team)
         merit = evaluation.primal if self.validation is None else error
         unjudged = self.validation is None and not self.stops.certify  # the latest is as good as any
-        if merit < self.merit or not hasattr(self, "best") or unjudged:
+        if merit < self.merit or self.best is None or unjudged:
             self.best, self.merit, self.stale = evaluation, merit, 0
         elif self.validation is not None:
             self.stale += 1
         self.trace.append(epoch, steps, time.perf_counter() - begin, evaluation.primal, evaluation.dual, error)
 
+    def snapshot(self, state: Any, seconds: float) -> Snapshot:
+        """All that is kept, with the state."""
+        return Snapshot(state, self.best, self.bound, self.merit, self.stale, self.trace.array(), seconds)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """As it was."""
+        _, self.best, self.bound, self.merit, self.stale, trace, _ = snapshot
+        self.trace = Trace.of(trace)
+
     def certificate(self) -> Certificate:
         """P of the best point against the best lower bound."""
+        assert self.best is not None
         return Certificate.of(self.best.primal, self.bound)
 
     @property

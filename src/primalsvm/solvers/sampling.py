@@ -61,7 +61,7 @@ class Sampler:
     def __post_init__(self) -> None:
         if self.kind == "distinct" and self.k > self.m:
             raise ValueError(f"batch_size={self.k} is more than the {self.m} rows to draw distinct ones from")
-        if self.kind == "distinct":
+        if self.kind == "distinct" and not self.pool.size:
             self.pool = np.arange(self.m, dtype=np.uint64)
 
     def draw(self, n: int) -> Vector:

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from primalsvm.rows import CSR, Dense, Stored, Vector
+from primalsvm.whole import beside, sync_folder
 
 FORMAT, VERSION = "primalsvm cache", 1
 HEADER = "header.json"
@@ -93,7 +94,7 @@ class CacheWriter:
         self.path, self.n_features, self.sparse = Path(path), n_features, sparse
         if self.path.exists() and not (self.path / HEADER).is_file():
             raise CacheError(f"{self.path} is there already, and is not a cache: it is left alone")
-        self.folder = self.path.with_name(f"{self.path.name}.partial-{os.getpid()}")
+        self.folder = beside(self.path)
         self.folder.mkdir(parents=True)
         kinds: dict[str, tuple[Any, int | None]] = {"y": (np.float64, None)}
         if sparse:
@@ -154,6 +155,7 @@ class CacheWriter:
         if self.path.exists():
             shutil.rmtree(self.path)
         self.folder.rename(self.path)
+        sync_folder(self.path.parent)
 
 
 def is_cache(path: Path) -> bool:

@@ -1,0 +1,191 @@
+"""Checkpoints: a run that was stopped anywhere goes on to the same bits; a damaged or foreign file is refused."""
+
+import errno
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from primalsvm import SVC, Asset, Checkpoint, DualAscent, LinearSVC, Newton, Pegasos
+from primalsvm.checkpoints import Keeper
+from primalsvm.persistence import ModelError
+from primalsvm.solvers import dual_ascent, stochastic
+from tests.reference import noisy, sparse_noisy
+
+DENSE, LABELS = noisy(3000, 6, seed=1)
+SPARSE, SPARSE_LABELS = sparse_noisy(3000, 40, seed=2)
+
+
+class Killed(Exception):
+    """The end of a process, as far as a fit can tell."""
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(dual_ascent, "CHUNK", 700)
+    monkeypatch.setattr(dual_ascent, "COPIED_SHARE", 0.5)
+    monkeypatch.setattr(stochastic, "CHUNK", 700)
+
+
+def killed_after(monkeypatch, n):
+    """Let the process end right after its n-th checkpoint."""
+    write = Keeper.__call__
+    written = []
+
+    def call(self, snapshot, at_once):
+        if len(written) >= n:
+            raise Killed
+        written.append(None)
+        write(self, snapshot, at_once)
+
+    monkeypatch.setattr(Keeper, "__call__", call)
+    return write, written
+
+
+def same(a, b):
+    assert a.coef_.tobytes() == b.coef_.tobytes() and a.intercept_.tobytes() == b.intercept_.tobytes()
+    assert a.certificate_ == b.certificate_ and a.status_ is b.status_ and a.n_steps_ == b.n_steps_
+    for name in set(a.history_.dtype.names) - {"seconds"}:
+        np.testing.assert_array_equal(a.history_[name], b.history_[name])
+
+
+RUNS = {
+    "dual ascent": LinearSVC(lam=1e-4, solver=DualAscent(), tol=1e-5),
+    "dual ascent, float32": LinearSVC(lam=1e-4, solver=DualAscent(shrinking=False), penalize_intercept=True),
+    "dual ascent, logistic": LinearSVC(lam=1e-3, solver="dual_ascent", fit_intercept=False, loss="logistic"),
+    "Newton": LinearSVC(lam=1e-4, solver=Newton(), tol=1e-5),
+    "Pegasos": LinearSVC(lam=1e-2, solver=Pegasos(), tol=1e-2),
+    "random of tries": LinearSVC(lam=1e-2, solver=Pegasos(1, 9000, "iid", average="random", tries=3), tol=1.0),
+    "distinct": LinearSVC(lam=1e-2, solver=Pegasos(5, 2000, "distinct", average="weighted"), tol=1.0),
+    "ASSET": LinearSVC(lam=1e-2, solver=Asset(n_iter=20_000, sampling="epochs"), tol=1.0),
+    "early stopping": LinearSVC(lam=1e-4, solver="dual_ascent", early_stopping=True, tol=1e-6, n_iter_no_change=50),
+    "uncertified": LinearSVC(lam=1e-3, solver="dual_ascent", certify=False),
+    "features": SVC(lam=1e-3, gamma=0.5, n_components=32, solver="dual_ascent", tol=1e-4),
+    "exact": SVC(lam=1e-2, gamma=0.5, approximation="exact", solver=Pegasos(n_iter=4000), tol=1.0),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_was_killed_goes_on_to_the_same_bits(name, tmp_path, monkeypatch):
+    rows, labels = (SPARSE, SPARSE_LABELS) if name.startswith("dual") else (DENSE, LABELS)
+    rows = rows.astype(np.float32) if "float32" in name else rows
+    model = RUNS[name].set_params(random_state=0, checkpoint=None)
+    whole = model.fit(rows, labels)
+    whole = whole.__class__(**whole.get_params()).fit(rows, labels)
+    path = tmp_path / "run.ckpt"
+    write, written = killed_after(monkeypatch, 10**9)
+    model.set_params(checkpoint=Checkpoint(path, every=0)).fit(rows, labels)
+    same(model, whole)
+    chunks = len(written)
+    assert chunks >= 2
+    for n in {1, chunks // 3, chunks // 2, chunks - 1} - {0}:
+        path.unlink(missing_ok=True)
+        monkeypatch.setattr(Keeper, "__call__", write)
+        killed_after(monkeypatch, n)
+        with pytest.raises(Killed):
+            model.set_params(checkpoint=Checkpoint(path, every=0)).fit(rows, labels)
+        monkeypatch.setattr(Keeper, "__call__", write)
+        model.set_params(checkpoint=Checkpoint(path, every=0, resume=True)).fit(rows, labels)
+        same(model, whole)
+
+
+def test_an_interrupt_leaves_a_checkpoint_that_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    options = {"lam": 1e-4, "solver": "dual_ascent", "tol": 1e-6, "random_state": 0}
+    whole = LinearSVC(**options).fit(SPARSE, SPARSE_LABELS)
+    advance = DualAscent.advance
+    calls = []
+
+    def pressed(self, *args):
+        calls.append(None)
+        if len(calls) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return advance(self, *args)
+
+    monkeypatch.setattr(DualAscent, "advance", pressed)
+    checkpoint = Checkpoint(tmp_path / "run.ckpt", every=1000.0, resume=True)
+    clf = LinearSVC(**options, checkpoint=checkpoint)
+    with pytest.warns(match="interrupted"):
+        clf.fit(SPARSE, SPARSE_LABELS)
+    assert clf.status_.value == "interrupted" and checkpoint.path.exists()
+    same(clf.fit(SPARSE, SPARSE_LABELS), whole)
+
+
+def test_resuming_without_a_file_begins_anew(tmp_path):
+    clf = LinearSVC(lam=1e-3, checkpoint=Checkpoint(tmp_path / "none.ckpt", resume=True)).fit(DENSE, LABELS)
+    assert clf.certificate_.relative_gap < 1e-3
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    path = tmp_path / "run.ckpt"
+    LinearSVC(lam=1e-4, solver="dual_ascent", random_state=0, checkpoint=Checkpoint(path, every=0)).fit(DENSE, LABELS)
+    return Checkpoint(path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "labels", "message"),
+    [
+        ({"lam": 1e-3}, DENSE, LABELS, "lam was 0.0001, and is 0.001 now"),
+        ({"loss": "logistic"}, DENSE, LABELS, "the loss was Hinge"),
+        ({"solver": "newton"}, DENSE, LABELS, "the solver was DualAscent"),
+        ({"tol": 1e-4}, DENSE, LABELS, "tol was"),
+        ({"random_state": 1}, DENSE, LABELS, "the seed was"),
+        ({}, DENSE[1:], LABELS[1:], "the shape of the rows was"),
+        ({}, DENSE[::-1].copy(), LABELS, "the checksum of the rows was"),
+        ({}, DENSE, -LABELS, "the checksum of the rows was"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(checkpoint, options, rows, labels, message):
+    same_run = {"lam": 1e-4, "solver": "dual_ascent", "random_state": 0, "checkpoint": checkpoint}
+    with pytest.raises(ModelError, match=f"another run: {message}"):
+        LinearSVC(**{**same_run, **options}).fit(rows, labels)
+
+
+def test_a_damaged_checkpoint_is_refused(checkpoint):
+    clf = LinearSVC(lam=1e-4, solver="dual_ascent", random_state=0, checkpoint=checkpoint)
+    content = checkpoint.path.read_bytes()
+    for damaged in (content[: len(content) // 2], content[:-20] + bytes(20), b"", b"run"):
+        checkpoint.path.write_bytes(damaged)
+        with pytest.raises(ModelError, match="damaged"):
+            clf.fit(DENSE, LABELS)
+
+
+def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(checkpoint, tmp_path):
+    import primalsvm
+
+    with pytest.raises(ModelError, match="holds a 'checkpoint'"):
+        primalsvm.load(checkpoint.path)
+    LinearSVC(lam=1e-4).fit(DENSE, LABELS).save(tmp_path / "model")
+    with pytest.raises(ModelError, match="holds a 'LinearSVC'"):
+        LinearSVC(lam=1e-4, checkpoint=Checkpoint(tmp_path / "model", resume=True)).fit(DENSE, LABELS)
+
+
+def test_a_full_disk_is_told_and_the_last_checkpoint_is_intact(checkpoint, monkeypatch):
+    before = checkpoint.path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    clf = LinearSVC(lam=1e-4, solver="dual_ascent", random_state=0, checkpoint=Checkpoint(checkpoint.path, every=0))
+    with pytest.raises(OSError, match=r"run.ckpt \(No space left on device\); what was there is as it was"):
+        clf.fit(DENSE, LABELS)
+    assert checkpoint.path.read_bytes() == before
+    assert [path.name for path in checkpoint.path.parent.iterdir()] == ["run.ckpt"]
+
+
+def test_the_same_fit_gives_the_same_model_file(tmp_path):
+    for name in ("a", "b"):
+        LinearSVC(lam=1e-4, random_state=0, checkpoint=Checkpoint(tmp_path / f"{name}.ckpt")).fit(
+            sp.csr_matrix(DENSE), LABELS
+        ).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_refusals_of_options():
+    with pytest.raises(ValueError, match="every"):
+        Checkpoint("run.ckpt", every=-1)
+    with pytest.raises(TypeError, match="must be a Checkpoint object"):
+        LinearSVC(checkpoint="run.ckpt").fit(DENSE, LABELS)
