@@ -117,10 +117,13 @@ def test_resuming_without_a_file_begins_anew(tmp_path):
     assert clf.certificate_.relative_gap < 1e-3
 
 
+SAME = {"lam": 1e-4, "solver": "dual_ascent", "random_state": 0, "tol": 0.1}
+
+
 @pytest.fixture
 def checkpoint(tmp_path):
     path = tmp_path / "run.ckpt"
-    LinearSVC(lam=1e-4, solver="dual_ascent", random_state=0, checkpoint=Checkpoint(path, every=0)).fit(DENSE, LABELS)
+    LinearSVC(**SAME, checkpoint=Checkpoint(path, every=0)).fit(DENSE, LABELS)
     return Checkpoint(path, resume=True)
 
 
@@ -138,13 +141,12 @@ def checkpoint(tmp_path):
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(checkpoint, options, rows, labels, message):
-    same_run = {"lam": 1e-4, "solver": "dual_ascent", "random_state": 0, "checkpoint": checkpoint}
     with pytest.raises(ModelError, match=f"another run: {message}"):
-        LinearSVC(**{**same_run, **options}).fit(rows, labels)
+        LinearSVC(**{**SAME, "checkpoint": checkpoint, **options}).fit(rows, labels)
 
 
 def test_a_damaged_checkpoint_is_refused(checkpoint):
-    clf = LinearSVC(lam=1e-4, solver="dual_ascent", random_state=0, checkpoint=checkpoint)
+    clf = LinearSVC(**SAME, checkpoint=checkpoint)
     content = checkpoint.path.read_bytes()
     for damaged in (content[: len(content) // 2], content[:-20] + bytes(20), b"", b"run"):
         checkpoint.path.write_bytes(damaged)
@@ -169,7 +171,7 @@ def test_a_full_disk_is_told_and_the_last_checkpoint_is_intact(checkpoint, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    clf = LinearSVC(lam=1e-4, solver="dual_ascent", random_state=0, checkpoint=Checkpoint(checkpoint.path, every=0))
+    clf = LinearSVC(**SAME, checkpoint=Checkpoint(checkpoint.path, every=0))
     with pytest.raises(OSError, match=r"run.ckpt \(No space left on device\); what was there is as it was"):
         clf.fit(DENSE, LABELS)
     assert checkpoint.path.read_bytes() == before
