@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier
-from primalsvm.inputs import as_rows
+from primalsvm.inputs import as_rows, refuse_text_columns
 from primalsvm.losses import Loss
 from primalsvm.rows import shape
 from primalsvm.solvers.drive import choose
@@ -159,6 +159,7 @@ class LinearSVC(MarginClassifier):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "coef_")
+        refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
         with team_for(self.n_jobs) as team:
             scores = team.scores(as_rows(X), self.coef_[0])

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier, label_codes
-from primalsvm.inputs import as_batch, as_multiplicity, as_weights
+from primalsvm.inputs import as_batch, as_multiplicity, as_weights, refuse_text_columns
 from primalsvm.rows import Batch, Rows, Vector, shape, take_batch
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
@@ -65,6 +65,7 @@ class StreamingClassifier(MarginClassifier):
 
     def _learn(self, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> Self:
         first = getattr(self, "_stream", None) is None
+        refuse_text_columns(X)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
         )
