@@ -3,9 +3,10 @@
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -62,20 +63,21 @@ class ArrayFile:
         for first in range(0, table.shape[0], at_once):
             yield self._parted(table[first : first + at_once], first)
 
-    def _load(self) -> Any:
-        try:
-            return np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            raise
-        except UNREADABLE as error:
-            raise FormatError(f"{self.path} cannot be read as a NumPy file: {error}") from None
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """The file; what NumPy complains of becomes a sentence."""
+        with self.path.open("rb") as file:
+            try:
+                yield file
+            except FormatError:
+                raise
+            except UNREADABLE as error:
+                raise FormatError(f"{self.path} cannot be read as a NumPy file: {error}") from None
 
     def _table(self) -> npt.NDArray[Any]:
         """The matrix of a `.npy` file, target and all, mapped into memory."""
-        table = self._load()
-        if not isinstance(table, np.ndarray):
-            table.close()
-            raise FormatError(f"{self.path} is an archive of arrays: call it .npz")
+        with self._opened():
+            table: npt.NDArray[Any] = np.lib.format.open_memmap(self.path, mode="r")
         self._check_matrix(table)
         columns = table.shape[1]
         if self.target is None:
@@ -94,21 +96,18 @@ class ArrayFile:
     def _matrix_and_labels(self) -> tuple[Any, npt.NDArray[Any]]:
         if self.target is not None:
             raise FormatError(f"the labels of {self.path} are its array 'y': a target must not be given")
-        archive = self._load()
-        if isinstance(archive, np.ndarray):
-            raise FormatError(f"{self.path} is a single array: call it .npy")
-        with archive:
+        with self._opened() as file:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise FormatError(f"{self.path} is a single array: call it .npy")
             names = set(archive.files)
             if "y" not in names or not ("X" in names or names >= SPARSE_PARTS):
                 raise FormatError(
                     f"{self.path} must hold the arrays 'X' and 'y', or 'y' and a CSR matrix as SciPy writes it (data, "
                     f"indices, indptr, shape); it holds {', '.join(sorted(names)[:10]) or 'nothing'}"
                 )
-            try:
-                arrays = {name: archive[name] for name in names & {"X", "y", "format", *SPARSE_PARTS}}
-                X = arrays["X"] if "X" in names else _csr(arrays)
-            except UNREADABLE as error:
-                raise FormatError(f"{self.path} is damaged: {error}") from None
+            arrays = {name: archive[name] for name in names & {"X", "y", "format", *SPARSE_PARTS}}
+            X = arrays["X"] if "X" in names else _csr(arrays)
         y = arrays["y"]
         self._check_matrix(X)
         if y.shape != (X.shape[0],) or y.dtype.kind not in "biufU":

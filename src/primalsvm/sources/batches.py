@@ -6,6 +6,7 @@ hold is decided over the whole file (`tables`). Arrow's own guess is made on the
 
 import lzma
 import re
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -100,10 +101,15 @@ def _opened(path: Path, delimiter: str | None) -> Iterator[tuple[Any, Any]]:
     with ExitStack() as stack:
         try:
             yield opener(pa, path, delimiter, stack)
-        except (pa.ArrowException, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        except (pa.ArrowException, OSError, EOFError, *_decompression_errors()) as error:
             if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
                 raise
             raise FormatError(_sentence(path, kind, str(error))) from None
+
+
+def _decompression_errors() -> tuple[type[Exception], ...]:
+    zstd = sys.modules.get("zstandard")  # its error can only be seen once it is imported
+    return (lzma.LZMAError, zlib.error, *(() if zstd is None else (zstd.ZstdError,)))
 
 
 def _open_csv(pa: Any, path: Path, delimiter: str | None, stack: ExitStack) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ from primalsvm.sources.svmlight import FormatError
 
 SHOWN = 10  # names or values that an error lists
 AT_ONCE = 1 << 24  # bytes of rows that are put together when all are asked for
-LARGEST_WHOLE = 2.0**53  # beyond, a double does not tell neighbouring whole numbers apart
+LARGEST_WHOLE = 2.0**53  # from here on, a double does not tell neighbouring whole numbers apart
 TRUTHS = {"true", "false", "1", "0"}
 
 
@@ -301,7 +301,7 @@ def _labels(batch: Any, layout: TableLayout, place: Place) -> npt.NDArray[Any]:
     if layout.target_kind == "bool":
         strange, wanted = (values != 0) & (values != 1), "true or false"
     else:
-        strange, wanted = (values != np.rint(values)) | (np.abs(values) > LARGEST_WHOLE), "a whole number below 2^53"
+        strange, wanted = (values != np.rint(values)) | (np.abs(values) >= LARGEST_WHOLE), "a whole number below 2^53"
     if strange.any():
         row = int(np.argmax(strange))
         place.refuse(row, name, f"expected {wanted}, but found {column[row].as_py()!r}")
