@@ -184,9 +184,9 @@ def test_a_layout_is_applied_by_name(tmp_path):
     write_csv(FRAME, tmp_path / "train.csv")
     layout = TableFile(tmp_path / "train.csv", target="label").layout_used
     other = FRAME[["height", "member", "label", "colour", "age"]].assign(extra="2020-01-01", more=None)
-    other.loc[1, "colour"] = "never seen"
+    other.loc[0, "colour"] = "never seen"
     expected = EXPECTED.copy()
-    expected.loc[1, "colour=blue"] = 0
+    expected.loc[0, "colour=red"] = 0  # and the feature before, which is 1, stays
     for name in ("rows.csv", "rows.parquet"):
         WRITERS[name](other, tmp_path / name)
         X, y = TableFile(tmp_path / name, target="label", layout=layout).to_arrays()
