@@ -18,7 +18,7 @@ DENSE, LABELS = noisy(3000, 6, seed=1)
 SPARSE, SPARSE_LABELS = sparse_noisy(3000, 40, seed=2)
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The end of a process, as far as a fit can tell."""
 
 
@@ -36,7 +36,7 @@ def killed_after(monkeypatch, n):
 
     def call(self, snapshot, at_once):
         if len(written) >= n:
-            raise Killed
+            raise KilledError
         written.append(None)
         write(self, snapshot, at_once)
 
@@ -84,7 +84,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(name, tmp_path, monkeypa
         path.unlink(missing_ok=True)
         monkeypatch.setattr(Keeper, "__call__", write)
         killed_after(monkeypatch, n)
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             model.set_params(checkpoint=Checkpoint(path, every=0)).fit(rows, labels)
         monkeypatch.setattr(Keeper, "__call__", write)
         model.set_params(checkpoint=Checkpoint(path, every=0, resume=True)).fit(rows, labels)

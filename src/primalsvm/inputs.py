@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from primalsvm.compiled import kernel
 from primalsvm.rows import CSR, Batch, Dense, Stored, Vector, Weights, shape
 
+# How pandas and Polars call columns of text and categories.
+TEXT_KINDS = ("str", "large_string", "category", "categorical", "enum", "dictionary")
+
 # What an inspection may find.
 GOOD, BAD_POINTERS, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_SORTED = range(5)
 
@@ -69,6 +72,25 @@ def _native(values: Vector) -> Vector:
     if values.dtype.kind in "iuf":
         return values.astype(np.float64)
     raise ValueError(f"X must hold real numbers, not {values.dtype}")
+
+
+def refuse_text_columns(X: Any) -> None:
+    """Raise a ValueError that names the first column of text or categories, if X is a frame (pandas, Polars) with one.
+
+    Examples
+    --------
+    >>> refuse_text_columns(np.eye(2))
+    """
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return
+    for k, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        kind = str(dtype).lower()
+        # a column of objects may hold numbers, and is refused for the texts in it only
+        if kind.startswith(TEXT_KINDS) or (kind == "object" and any(isinstance(v, str) for v in X.iloc[:, k])):
+            raise ValueError(
+                f"column {name!r} of X holds text or categories ({dtype}), not numbers: make numbers of it, as "
+                "sklearn.preprocessing.OneHotEncoder does, or leave it out"
+            )
 
 
 def as_rows(X: Any) -> Stored:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 import primalsvm
 from primalsvm.checkpoints import Checkpoint, Keeper, identity
 from primalsvm.estimators.progress import progress_bar
-from primalsvm.inputs import as_batch, as_weights
+from primalsvm.inputs import as_batch, as_weights, refuse_text_columns
 from primalsvm.losses import by_name
 from primalsvm.objective import Problem, check_labels
 from primalsvm.rows import Batch, take_batch, total_weight
@@ -95,6 +95,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             if y is not None:
                 raise ValueError("a source brings its own labels: y must not be given")
             X, y = X.to_arrays()
+        refuse_text_columns(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False)
         check_classification_targets(y)
         classes, codes = label_codes(np.asarray(y))

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.streaming import StreamingClassifier
-from primalsvm.inputs import as_rows
+from primalsvm.inputs import as_rows, refuse_text_columns
 from primalsvm.losses import Loss
 from primalsvm.rows import Batch, Rows, Vector, shape
 from primalsvm.solvers.asset import Asset
@@ -167,6 +167,7 @@ class LinearSVC(StreamingClassifier):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "coef_")
+        refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
         with team_for(self.n_jobs) as team:
             scores = team.scores(as_rows(X), self.coef_[0])

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.classifier import MarginClassifier, label_codes
-from primalsvm.inputs import as_batch, as_multiplicity, as_weights
+from primalsvm.inputs import as_batch, as_multiplicity, as_weights, refuse_text_columns
 from primalsvm.objective import ALONE, Problem
 from primalsvm.rows import Batch, Rows, Vector, join, sampled_squared_norms, shape, take_batch, widened
 from primalsvm.solvers import stochastic
@@ -83,6 +83,7 @@ class StreamingClassifier(MarginClassifier):
         begun: Stream | None = getattr(self, "_stream", None)
         first = begun is None
         stream = begun or Stream()
+        refuse_text_columns(X)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False, reset=first
         )

@@ -21,7 +21,7 @@ from primalsvm.estimators.transformers import (
     kernel_of,
     points_of,
 )
-from primalsvm.inputs import as_multiplicity, as_rows
+from primalsvm.inputs import as_multiplicity, as_rows, refuse_text_columns
 from primalsvm.losses import Loss
 from primalsvm.maps.features import as_features, in_slots, scores
 from primalsvm.maps.fourier import FourierMap
@@ -255,6 +255,7 @@ class SVC(StreamingClassifier):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "coef_")
+        refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
         with team_for(self.n_jobs) as team:
             feature_map, w = self.feature_map_.scorer(self.coef_[0])

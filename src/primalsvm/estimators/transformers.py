@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
-from primalsvm.inputs import as_rows
+from primalsvm.inputs import as_rows, refuse_text_columns
 from primalsvm.maps.features import FeatureMap, mapped
 from primalsvm.maps.fourier import Form, Frequencies, fourier_map
 from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, by_name, precision_for
@@ -118,6 +118,7 @@ class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_components), float32 for float32 input
         """
         check_is_fitted(self, "map_")
+        refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
         rows = as_rows(X)
         precision = precision_for(rows)
@@ -217,6 +218,7 @@ class Nystroem(_Map):
         -------
         self
         """
+        refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         rows = as_rows(X)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -331,6 +333,7 @@ class FourierFeatures(_Map):
         -------
         self
         """
+        refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         rows = as_rows(X)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
