@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from primalsvm import SVC, Asset, Checkpoint, DualAscent, LinearSVC, Newton, Pegasos
 from primalsvm.checkpoints import Keeper
 from primalsvm.persistence import ModelError
-from primalsvm.solvers import dual_ascent, stochastic
+from primalsvm.solvers import ascent, dual_ascent, stochastic
 from tests.reference import noisy, sparse_noisy
 
 DENSE, LABELS = noisy(3000, 6, seed=1)
@@ -24,7 +24,7 @@ class KilledError(Exception):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(dual_ascent, "CHUNK", 700)
+    monkeypatch.setattr(ascent, "CHUNK", 700)
     monkeypatch.setattr(dual_ascent, "COPIED_SHARE", 0.5)
     monkeypatch.setattr(stochastic, "CHUNK", 700)
 

@@ -17,9 +17,9 @@ from primalsvm.objective import Evaluation, Problem
 from primalsvm.options import check_number
 from primalsvm.persistence import ModelError, read_model, write_model
 from primalsvm.rows import CSR, Batch, Dense, Gram, Mixed, Weights, sampled_squared_norms, shape
+from primalsvm.solvers.ascent import Copies, DualState, Part
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.drive import Snapshot, Stops
-from primalsvm.solvers.dual_ascent import Copies, DualState, Part
 from primalsvm.solvers.newton import NewtonState, View
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.proximal import Proximal

@@ -3,8 +3,8 @@
 `dot`, `add`, `fetch` and `squared_norm` are all that a kernel may do with a row; each is one overload per kind of
 rows, so a solver is written once. A `Batch` is rows with their labels and weights, which always travel together.
 
-Two more kinds are not read one by one: `Computed` rows, made whenever they are needed, and `Mixed` rows, kept apart
-from the matrix that they are all to be multiplied with.
+Two more kinds are not read one by one: `Distant` rows, computed or read from files whenever they are needed, and
+`Mixed` rows, kept apart from the matrix that they are all to be multiplied with.
 
 The arrays are the caller's own: float32, float64 or uint8 values, 32- or 64-bit indices, read-only or not. Indices are
 viewed as unsigned, because a signed index costs a wrap-around test at every access (measured: twice the time).
@@ -27,7 +27,7 @@ from primalsvm.compiled import is_kind, kernel
 Vector: TypeAlias = npt.NDArray[Any]
 
 LINE = 64  # bytes in a cache line
-COMPUTED_AT_ONCE = 2**23  # bytes
+BROUGHT_AT_ONCE = 2**23  # bytes
 MIXED_AT_ONCE = 2048  # rows
 
 
@@ -53,14 +53,25 @@ class Gram(NamedTuple):
     number: Vector  # which rows they are
 
 
-class Computed(NamedTuple):
-    """Rows that are computed whenever they are needed, instead of being kept."""
+class Files(NamedTuple):
+    """What there is to know of rows in files."""
+
+    entries: int  # stored, of all rows
+    entry_bytes: int  # of each
+    at_once: int  # bytes of rows that may be held at a time
+    expect: Callable[[Vector], None]  # start reading the rows with these numbers
+    room: Callable[[int], Vector]  # so many zeros that need no memory: they live in a file
+
+
+class Distant(NamedTuple):
+    """Rows that are not at hand: they are computed, or read from files, whenever they are needed."""
 
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
-    compute: Callable[[Vector], Vector]  # the matrix of the rows with these numbers
+    bring: Callable[[Vector], "Stored"]  # copies of the rows with these numbers
     expansion: bool = False  # they are rows of a kernel matrix
+    files: Files | None = None  # they are in files
 
 
 class Mixed(NamedTuple):
@@ -71,7 +82,7 @@ class Mixed(NamedTuple):
 
 
 Stored: TypeAlias = CSR | Dense | Gram
-Rows: TypeAlias = Stored | Computed | Mixed
+Rows: TypeAlias = Stored | Distant | Mixed
 
 
 class Weights(NamedTuple):
@@ -260,7 +271,7 @@ def shape(rows: Rows) -> tuple[int, int]:
     """(m, d)."""
     if isinstance(rows, CSR):
         return rows.indptr.shape[0] - 1, rows.n_features
-    if isinstance(rows, Computed):
+    if isinstance(rows, Distant):
         return rows.n_rows, rows.n_features
     if isinstance(rows, Mixed):
         return rows.base.values.shape[0], rows.mixing.shape[1]
@@ -269,7 +280,7 @@ def shape(rows: Rows) -> tuple[int, int]:
 
 def in_memory(rows: Rows) -> Stored:
     """The rows, unless they are not kept: for those who read them one by one, out of order."""
-    if isinstance(rows, Computed | Mixed):
+    if isinstance(rows, Distant | Mixed):
         raise ValueError(
             "this solver reads rows one by one, out of order, so they have to be kept in memory: raise the budget for "
             "them, or use solver='newton'"
@@ -279,13 +290,17 @@ def in_memory(rows: Rows) -> Stored:
 
 def stored(rows: Rows) -> int:
     """The number of stored entries: the work of one pass."""
+    if isinstance(rows, Distant) and rows.files is not None:
+        return rows.files.entries
     m, d = shape(rows)
     return int(rows.indptr[-1] - rows.indptr[0]) if isinstance(rows, CSR) else m * d
 
 
 def stored_bytes(rows: Rows, chosen: Vector | None = None) -> int:
-    """The bytes of the stored entries, of all rows or of the chosen ones."""
+    """The bytes of the stored entries, of all rows or of the chosen ones (in files: about)."""
     m, d = shape(rows)
+    if isinstance(rows, Distant) and rows.files is not None:
+        return rows.files.entries * rows.files.entry_bytes * (m if chosen is None else chosen.shape[0]) // m
     if not isinstance(rows, CSR):
         return (m if chosen is None else chosen.shape[0]) * d * value_dtype(rows).itemsize
     entries = stored(rows) if chosen is None else int(row_lengths(rows, chosen).sum())
@@ -300,7 +315,7 @@ def row_lengths(rows: CSR, chosen: Vector) -> Vector:
 
 def value_dtype(rows: Rows) -> np.dtype[Any]:
     """The dtype of the stored values."""
-    if isinstance(rows, Computed):
+    if isinstance(rows, Distant):
         return rows.dtype
     if isinstance(rows, Mixed):
         return rows.base.values.dtype
@@ -351,17 +366,16 @@ def take_batch(batch: Batch, chosen: Vector) -> Batch:
 
 
 def fetched(rows: Rows, chosen: Vector) -> Stored:
-    """Copies of the chosen rows that kernels can read, computed where they have to be."""
+    """Copies of the chosen rows that kernels can read, brought from where they are."""
     if isinstance(rows, Mixed):
         out = np.empty((chosen.shape[0], rows.mixing.shape[1]), rows.mixing.dtype)
         for first in range(0, chosen.shape[0], MIXED_AT_ONCE):
             last = first + MIXED_AT_ONCE
             mix(rows.base.values[chosen[first:last]], rows.mixing, out[first:last])
         return Dense(out)
-    if not isinstance(rows, Computed):
+    if not isinstance(rows, Distant):
         return take(rows, chosen)
-    values = rows.compute(chosen)
-    return Gram(values, chosen.astype(np.uint64)) if rows.expansion else Dense(values)
+    return rows.bring(chosen)
 
 
 def mix(base: Vector, mixing: Vector, out: Vector) -> None:
@@ -409,18 +423,26 @@ def _entries_of(rows: CSR, values: Vector) -> Vector:
     return values[int(rows.indptr[0]) : int(rows.indptr[-1])]
 
 
-def readable(rows: Stored | Computed, start: int, stop: int) -> Iterator[tuple[int, Stored, int, int]]:
+def readable(rows: Stored | Distant, start: int, stop: int) -> Iterator[tuple[int, Stored, int, int]]:
     """The rows start ≤ i < stop in parts that kernels can read: (first, part, a, b), where part[k] is row first + k.
 
-    Stored rows are one part as they are; computed rows come in blocks.
+    Stored rows are one part as they are; distant rows come in blocks, the next one of which is expected meanwhile.
     """
-    if not isinstance(rows, Computed):
+    if not isinstance(rows, Distant):
         yield 0, rows, start, stop
         return
-    at_once = max(1, COMPUTED_AT_ONCE // (rows.n_features * rows.dtype.itemsize))
+    at_once = max(1, BROUGHT_AT_ONCE * rows.n_rows // max(stored_bytes(rows), 1))
     for first in range(start, stop, at_once):
-        n = min(at_once, stop - first)
-        yield first, Dense(rows.compute(np.arange(first, first + n))), 0, n
+        last = min(first + at_once, stop)
+        part = rows.bring(np.arange(first, last))
+        if rows.files is not None and last < stop:
+            rows.files.expect(np.arange(last, min(last + at_once, stop)))
+        yield first, Dense(part.values) if isinstance(part, Gram) else part, 0, last - first
+
+
+def room_for(rows: Rows, m: int) -> Vector:
+    """m zeros to be filled, one a row: in a file if the rows are, as they may be many."""
+    return rows.files.room(m) if isinstance(rows, Distant) and rows.files is not None else np.zeros(m)
 
 
 # ---- the two passes over all rows ------------------------------------------------------------------------------------
@@ -454,7 +476,7 @@ def sampled_squared_norms(rows: Rows, n: int = 1000) -> Vector:
     m, _ = shape(rows)
     chosen = np.linspace(0, m - 1, min(m, n)).astype(np.int64)
     norms = np.empty(chosen.shape[0])
-    if isinstance(rows, Computed | Mixed):
+    if isinstance(rows, Distant | Mixed):
         squared_norms_of(fetched(rows, chosen), np.arange(chosen.shape[0]), norms)
     else:
         squared_norms_of(rows, chosen, norms)

@@ -15,7 +15,21 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from primalsvm.rows import Batch, Dense, Mixed, Rows, Vector, Weights, combine_rows, readable, scores_of, shape
+from primalsvm.rows import (
+    Batch,
+    Dense,
+    Distant,
+    Mixed,
+    Rows,
+    Stored,
+    Vector,
+    Weights,
+    combine_rows,
+    readable,
+    room_for,
+    scores_of,
+    shape,
+)
 
 ONCE_EACH = Weights(np.ones(1), 0)
 
@@ -87,7 +101,7 @@ class Team:
             scores_of(Dense(rows.mixing), w, 0, mixed_w.shape[0], mixed_w)
             return self.scores(rows.base, mixed_w)
         m = shape(rows)[0]
-        out = np.empty(m)
+        out = room_for(rows, m)
 
         def part(start: int, stop: int) -> None:
             for first, stored, a, b in readable(rows, start, stop):
@@ -109,8 +123,7 @@ class Team:
         def part(start: int, stop: int) -> Vector:
             out = np.zeros(d)
             for first, stored, a, b in readable(rows, start, stop):
-                weight = batch.weight._replace(values=batch.weight.values[first * batch.weight.stride :])
-                combine_rows(Batch(stored, batch.y[first:], weight), alpha[first:], a, b, out)
+                combine_rows(_from(batch, stored, first), alpha[first:], a, b, out)
             return out
 
         parts = self.run(part, list(self.ranges(m)))
@@ -118,6 +131,29 @@ class Team:
         for other in parts[1:]:
             total += other
         return total
+
+    def scores_and_combine(self, batch: Batch, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """⟨xᵢ, w⟩ for every row, and Σ cᵢ αᵢ xᵢ, in one pass over rows that have to be brought."""
+        rows = batch.rows
+        if not isinstance(rows, Distant):
+            return self.scores(rows, w), self.combine(batch, alpha)
+        m, d = shape(rows)
+        scores = room_for(rows, m)
+
+        def part(start: int, stop: int) -> Vector:
+            total = np.zeros(d)
+            for first, here, a, b in readable(rows, start, stop):
+                scores_of(here, w, a, b, scores[first:])
+                combine_rows(_from(batch, here, first), alpha[first:], a, b, total)
+            return total
+
+        return scores, sum(self.run(part, list(self.ranges(m))), np.zeros(d))
+
+
+def _from(batch: Batch, rows: Stored, first: int) -> Batch:
+    """A batch of the rows at hand, which begin with number `first`."""
+    weight = batch.weight._replace(values=batch.weight.values[first * batch.weight.stride :])
+    return Batch(rows, batch.y[first:], weight)
 
 
 class _BlasThreads:

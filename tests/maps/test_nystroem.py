@@ -11,7 +11,7 @@ from primalsvm.maps.features import as_features, in_slots, mapped, scores
 from primalsvm.maps.kernels import Gaussian, as_points
 from primalsvm.maps.nystroem import fit_nystroem
 from primalsvm.objective import ALONE
-from primalsvm.rows import Computed, Dense, shape
+from primalsvm.rows import Dense, Distant, shape
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -108,8 +108,8 @@ def test_features_that_do_not_fit_are_computed_in_blocks():
     phi = nystroem(30)
     kept = as_features(phi, as_rows(X), ALONE, DOUBLE, budget=300 * 30 * 8)
     not_kept = as_features(phi, as_rows(X), ALONE, DOUBLE, budget=300 * 30 * 8 - 1)
-    assert isinstance(kept, Dense) and isinstance(not_kept, Computed)
-    np.testing.assert_allclose(not_kept.compute(np.arange(7, 30)), kept.values[7:30], rtol=1e-12, atol=1e-12)
+    assert isinstance(kept, Dense) and isinstance(not_kept, Distant)
+    np.testing.assert_allclose(not_kept.bring(np.arange(7, 30)).values, kept.values[7:30], rtol=1e-12, atol=1e-12)
     w = RNG.normal(size=30)
     np.testing.assert_allclose(ALONE.scores(not_kept, w), kept.values @ w, rtol=1e-10, atol=1e-10)
 

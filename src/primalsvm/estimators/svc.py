@@ -31,7 +31,7 @@ from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.memory import available, check_fits
 from primalsvm.objective import Problem
 from primalsvm.options import check_choice, check_number
-from primalsvm.rows import Batch, Computed, Dense, Rows, Vector, in_memory, shape
+from primalsvm.rows import Batch, Dense, Distant, Rows, Vector, in_memory, shape
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.drive import choose
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
@@ -234,7 +234,7 @@ class SVC(StreamingClassifier):
         training, validation = self._hold_out(batch, seed)
         solver = choose(self.solver, m, self.feature_map_.n_components, NEWTON_FEATURES)
         in_features = self._in_features(training, apart=isinstance(solver, Newton))
-        if isinstance(in_features.rows, Computed) and self.solver == "auto":
+        if isinstance(in_features.rows, Distant) and self.solver == "auto":
             solver = Newton()  # it needs no row twice, out of order
         if validation is not None:
             validation = self._in_features(validation)

@@ -6,7 +6,7 @@ import numpy as np
 
 from primalsvm.maps.kernels import Matrix
 from primalsvm.maps.nystroem import NystroemMap
-from primalsvm.rows import Computed, Dense, Mixed, Rows, Stored, Vector, between, shape, take
+from primalsvm.rows import Dense, Distant, Mixed, Rows, Stored, Vector, between, shape, take
 from primalsvm.team import Team
 
 BLOCK = 512  # rows: with 1,024 features 2 MB in single precision, which stays in the cache
@@ -57,10 +57,10 @@ def as_features(
     return computed(feature_map, rows, precision)
 
 
-def computed(feature_map: FeatureMap, rows: Stored, precision: np.dtype[Any]) -> Computed:
+def computed(feature_map: FeatureMap, rows: Stored, precision: np.dtype[Any]) -> Distant:
     """φ(x) of every row, computed whenever it is needed."""
     m, d = shape(rows)[0], feature_map.n_components
-    return Computed(m, d, precision, lambda chosen: feature_map.block(take(rows, chosen)))
+    return Distant(m, d, precision, lambda chosen: Dense(feature_map.block(take(rows, chosen))))
 
 
 def in_slots(feature_map: FeatureMap, rows: Stored, position: int) -> Matrix:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from primalsvm.maps.kernels import Kernel, Matrix, Points
-from primalsvm.rows import Computed, Stored, Vector, shape, take
+from primalsvm.rows import Distant, Gram, Stored, Vector, shape, take
 
 
 @dataclass(eq=False)
@@ -52,7 +52,10 @@ class KernelMatrix:
             self.n_kept += fresh.shape[0]
         return out
 
-    def as_rows(self) -> Computed:
+    def as_rows(self) -> Distant:
         """The matrix as rows that stand for φ(xᵢ)."""
         m = self.place.shape[0]
-        return Computed(m, m, self.kept.dtype, self.block, expansion=True)
+        return Distant(m, m, self.kept.dtype, self._bring, expansion=True)
+
+    def _bring(self, chosen: Vector) -> Gram:
+        return Gram(self.block(chosen), chosen.astype(np.uint64))

@@ -18,7 +18,7 @@ from primalsvm.compiled import kernel
 from primalsvm.objective import Problem
 from primalsvm.rows import (
     Batch,
-    Computed,
+    Distant,
     Mixed,
     Rows,
     Vector,
@@ -159,6 +159,6 @@ def scaled_rows(rows: Rows, chosen: Vector, scale: Vector, out: Vector) -> None:
     if isinstance(rows, Mixed):
         mix(rows.base.values[chosen] * scale[:, None], rows.mixing, out)
         return
-    if isinstance(rows, Computed):
+    if isinstance(rows, Distant):
         rows, chosen = fetched(rows, chosen), np.arange(chosen.shape[0])
     densify(rows, chosen, scale, out)

@@ -33,224 +33,32 @@ worse; the same `n_jobs` gives the same bits.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from primalsvm.compiled import kernel
-from primalsvm.losses import conjugate, dual_step, value
 from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import (
-    Batch,
-    Vector,
-    add,
-    dot,
-    fetch,
-    in_memory,
-    locate,
-    prefetch,
-    sampled_squared_norms,
-    shape,
-    squared_norm,
-    stored,
-    stored_bytes,
-    take_batch,
-    total_weight,
-    weight_of,
+from primalsvm.rows import Batch, Vector, in_memory, shape, stored_bytes, take_batch
+from primalsvm.solvers.ascent import (
+    Copies,
+    DualState,
+    Part,
+    Warm,
+    chunk_length,
+    close_sweep,
+    judged,
+    own_point,
+    start_state,
+    visit,
 )
-from primalsvm.solution import relative_gap
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD, interleave, room_for_order, run_length, shuffled_runs
+from primalsvm.solvers.order import interleave, room_for_order, run_length, shuffled_runs
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
 
-SLACK = 0.1  # how much a score may move before a sleeping row would care
-LONGEST_NAP = 15  # sweeps
-CHUNK = 65_536  # rows between two looks at the clock
-CHUNK_PER_THREAD = 16_384  # rows between two merges: fresh enough to converge like one thread
-CAUTIOUS_SWEEPS = 10  # after which members' changes overlap less
-RELAXATION = 1.4  # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less)
-RELAXED_FROM = 5  # sweeps: before, larger steps only add to the swinging
 COPIED_SWEEPS = 4  # over the copies, for each one over all rows (text: 3 to 5 best)
 COPIED_SHARE = 0.07  # of the input's bytes, that the copies may take
-SHORT_MEMORY, LONG_MEMORY = 0.4, 0.7  # share of the past in the running mean of w, early and late (text: ± 0.1 best)
 TRUST_V_UNTIL = 1e-7  # relative gap below which v is recomputed from α first: its rounding may add up to 1e-12
-FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
 WORK_PER_EVALUATION = 5.0  # evaluations stay under a fifth of the work
-GROWING_SWEEP_FROM = 20.0  # λm / mean‖x‖² from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
-
-
-class Frame(NamedTuple):
-    """Scalars of the problem and of v at the start of a chunk."""
-
-    lam: float
-    total: float  # Σc
-    strength: float  # ρ
-    centre: float  # b₀
-    beta: float  # Σ cᵢ αᵢ
-    seen: float  # Σc of the rows seen so far; `total` after the first sweep
-    pace: float  # rows that the whole team visits while one member visits one
-    relaxation: float  # ω
-    caution: float  # how many times over a member counts its own changes, for those of the others
-
-
-class Outcome(NamedTuple):
-    """What a chunk of steps did."""
-
-    beta: float  # change of β
-    gain: float  # change of Σ cᵢ (−ℓ*(−αᵢ))
-    gap: float  # Σ cᵢ (ℓ(pᵢ) + ℓ*(−αᵢ) + αᵢ pᵢ) over the visited rows, each before its step
-    seen: float
-
-
-@kernel
-def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # type: ignore[no-untyped-def]  # compiled
-    """Coordinate steps on the rows in `order`; α, v, sleep and nap are updated, `before` receives the old α."""
-    rows, y, weight = batch
-    shrinking = sleep.shape[0] > 0
-    beta, seen = frame.beta, frame.seen
-    gain = 0.0
-    gap = 0.0
-    n = order.shape[0]
-    for k in range(n):
-        if k + AHEAD < n:
-            fetch(rows, order[k + AHEAD])
-        if k + FAR_AHEAD < n:
-            far = np.uint64(order[k + FAR_AHEAD])
-            locate(rows, far)
-            prefetch(alpha, far)
-            prefetch(norms, far)
-            prefetch(y, far)
-        i = np.uint64(order[k])
-        old = alpha[i]
-        if before.shape[0] > 0:
-            before[k] = alpha[i]
-        c = weight_of(weight, i)
-        if c == 0.0:
-            continue
-        seen = min(seen + frame.pace * c, frame.total)
-        s = 1.0 / (frame.lam * seen)
-        p = s * dot(rows, i, v) + frame.centre + frame.strength * s * beta
-        if norms[i] < 0.0:  # the first visit: the row is in the cache now
-            norms[i] = squared_norm(rows, i)
-        q = frame.caution / frame.relaxation * s * c * (norms[i] + frame.strength)
-        new = dual_step(loss, p, y[i], old, q)
-        kept = conjugate(loss, -old, y[i])
-        gap += c * (value(loss, p, y[i]) + kept + old * p)
-        if new != old:
-            alpha[i] = new
-            change = frame.caution * c * (new - old)
-            add(rows, i, change, v)
-            beta += change
-            gain += c * (kept - conjugate(loss, -new, y[i]))
-            if shrinking:
-                nap[i] = 0
-        elif (
-            shrinking
-            and dual_step(loss, p - SLACK, y[i], old, q) == old
-            and dual_step(loss, p + SLACK, y[i], old, q) == old
-        ):
-            nap[i] = min(2 * nap[i] + 1, LONGEST_NAP)
-            sleep[i] = nap[i]
-    return Outcome((beta - frame.beta) / frame.caution, gain, gap, seen)
-
-
-class Part(NamedTuple):
-    """Rows to visit, with what is kept of each: all rows, or copies of those that still move."""
-
-    batch: Batch
-    alpha: Vector
-    norms: Vector
-    sleep: Vector  # empty: nobody sleeps
-    nap: Vector
-    order: Vector
-
-
-class Copies(NamedTuple):
-    """The rows that still move, side by side."""
-
-    chosen: Vector  # which rows they are
-    part: Part
-
-
-class Warm(NamedTuple):
-    """A dual point to start from."""
-
-    alpha: Vector
-    centre: float
-
-
-@kernel
-def joint_change(v, copies, caution):  # type: ignore[no-untyped-def]  # compiled
-    """copies[0] ← δ = Σ (copy − v)/caution; returns ⟨v, δ⟩ and ‖δ‖²."""
-    along = 0.0
-    square = 0.0
-    for j in range(v.shape[0]):
-        delta = 0.0
-        for member in range(copies.shape[0]):
-            delta += copies[member, j] - v[j]
-        delta /= caution
-        copies[0, j] = delta
-        along += v[j] * delta
-        square += delta * delta
-    return along, square
-
-
-@dataclass
-class DualState:
-    """All that the solver remembers between two chunks."""
-
-    alpha: Vector
-    v: Vector
-    beta: float
-    centre: float
-    strength: float
-    norms: Vector
-    total: float
-    seen: float
-    sleep: Vector
-    nap: Vector
-    order: Vector
-    rng: np.random.Generator
-    dual_sum: float  # Σ cᵢ (−ℓ*(−αᵢ))
-    target: float
-    certify: bool
-    threads_v: Vector  # one v per thread
-    mean_v: Vector  # running means over the sweeps
-    mean_beta: float
-    copies: Copies | None = None  # what the sweeps go over, if not over all rows
-    copied_sweeps: int = 0  # that are left of them
-    awake: int = 0  # rows in this sweep's order
-    position: int = 0  # how many of them have been visited
-    sweep_gap: float = 0.0
-    lagging_gap: float = np.inf  # what the last sweep added up
-    estimate: float = np.inf  # the relative gap that the last sweeps suggest
-    trust: float = 1.0  # true gap / estimate, at the last evaluation
-    work: int = 0  # rows visited since the last evaluation
-    epoch: float = 0.0
-    steps: int = 0
-    finished: bool = False
-    worth_evaluating: bool = False
-
-    def frame(self, lam: float, pace: int) -> Frame:
-        """The scalars a chunk starts from."""
-        caution = float(pace) if self.epoch < CAUTIOUS_SWEEPS else 0.5 * (1.0 + pace)
-        relaxation = 1.0 if self.epoch < RELAXED_FROM else RELAXATION
-        return Frame(
-            lam, self.total, self.strength, self.centre, self.beta, self.seen, float(pace), relaxation, caution
-        )  # fmt: skip
-
-    def part(self, batch: Batch) -> Part:
-        """What this sweep goes over."""
-        if self.copies is not None:
-            return self.copies.part
-        return Part(batch, self.alpha, self.norms, self.sleep, self.nap, self.order)
-
-    def account(self, outcome: Outcome, step: float = 1.0) -> None:
-        """Add up what a chunk did, taken with the given step."""
-        self.beta += step * outcome.beta
-        self.dual_sum += step * outcome.gain
-        self.sweep_gap += outcome.gap
-        self.seen = max(self.seen, outcome.seen)
 
 
 @dataclass(frozen=True)
@@ -278,55 +86,25 @@ class DualAscent:
 
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> DualState:
         """α = 0, or the α of a previous state of as many rows."""
-        m, d = shape(in_memory(batch.rows))
-        mean_norm = float(sampled_squared_norms(batch.rows).mean())
-        total = total_weight(batch)
-        warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
-        alpha = problem.clipped(batch, previous.alpha) if warm else np.zeros(m)
-        growing = not warm and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
-        return DualState(
-            alpha=alpha,
-            v=team.combine(batch, alpha),
-            beta=problem.balance(batch, alpha),
-            centre=previous.centre if warm and problem.intercept == "free" else 0.0,
-            strength={"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept],
-            norms=np.full(m, -1.0),
-            total=total,
-            seen=0.0 if growing else total,
-            sleep=np.zeros(m if self.shrinking else 0, np.uint8),
-            nap=np.zeros(m if self.shrinking else 0, np.uint8),
-            order=room_for_order(m),
-            rng=np.random.default_rng(run.seed),
-            dual_sum=problem.conjugate_sum(batch, alpha),
-            target=run.target,
-            certify=run.certify,
-            threads_v=np.empty((0, d)),
-            mean_v=np.zeros(d),
-            mean_beta=0.0,
-        )
+        m, _ = shape(in_memory(batch.rows))
+        state = start_state(problem, batch, run, team, previous, np.zeros(m), m)
+        if not self.shrinking:
+            state.sleep, state.nap = state.sleep[:0], state.nap[:0]
+        return state
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
         """One chunk of coordinate steps; at the end of a sweep, the intercept's centre and the estimate of the gap."""
-        m, d = shape(batch.rows)
         if state.position >= state.awake:
             self._begin_sweep(batch, state)
         part = state.part(batch)
-        if team.size == 1:
-            order = part.order[state.position : min(state.position + CHUNK, state.awake)]
-            self._visit_alone(problem, part, state, order)
-        else:
-            worthwhile = 4 * d * m // max(stored(batch.rows), 1)  # rows whose work outweighs the copies of v
-            chunk = team.size * max(CHUNK_PER_THREAD, worthwhile)
-            order = part.order[state.position : min(state.position + chunk, state.awake)]
-            self._visit_together(problem, part, state, order, team)
+        order = part.order[state.position : min(state.position + chunk_length(batch, team), state.awake)]
+        visit(problem, part, state, order, team)
         if state.copies is not None:
             state.alpha[state.copies.chosen[order]] = part.alpha[order]
         state.position += order.shape[0]
-        state.steps += order.shape[0]
-        state.work += order.shape[0]
         state.worth_evaluating = False
         if state.position >= state.awake:
-            self._end_sweep(problem, m, state)
+            self._end_sweep(problem, batch, state)
         return state
 
     def _begin_sweep(self, batch: Batch, state: DualState) -> None:
@@ -346,73 +124,15 @@ class DualAscent:
         state.position = 0
         state.sweep_gap = 0.0
 
-    def _visit_alone(self, problem: Problem, part: Part, state: DualState, order: Vector) -> None:
-        unused = state.alpha[:0]
-        outcome = ascend(
-            part.batch, problem.loss, state.frame(problem.lam, 1), part.norms, order,
-            part.alpha, state.v, part.sleep, part.nap, unused,
-        )  # fmt: skip
-        state.account(outcome)
-
-    def _visit_together(self, problem: Problem, part: Part, state: DualState, order: Vector, team: Team) -> None:
-        frame = state.frame(problem.lam, team.size)
-        if state.threads_v.shape[0] != team.size:
-            state.threads_v = np.empty((team.size, state.v.shape[0]))
-        before = np.empty(order.shape[0])
-
-        def visit(member: int, first: int, last: int) -> Outcome:
-            state.threads_v[member] = state.v
-            outcome: Outcome = ascend(
-                part.batch, problem.loss, frame, part.norms, order[first:last],
-                part.alpha, state.threads_v[member], part.sleep, part.nap, before[first:last],
-            )  # fmt: skip
-            return outcome
-
-        parts = [(member, *ends) for member, ends in enumerate(team.ranges(order.shape[0]))]
-        outcomes = team.run(visit, parts)
-        beta = sum(outcome.beta for outcome in outcomes)
-        # Σc · D along the joint change δ, at step t ∈ [0, 1], is at least  t · rise − t²/2 · bend,  as −ℓ* is concave.
-        along, square = joint_change(state.v, state.threads_v, frame.caution)
-        s = 1.0 / (problem.lam * (max(outcome.seen for outcome in outcomes) or frame.total))
-        implied = frame.centre + s * frame.strength * frame.beta
-        rise = sum(outcome.gain for outcome in outcomes) - s * along - implied * beta
-        bend = s * (square + frame.strength * beta * beta)
-        step = min(max(rise / bend, 0.0), 1.0) if bend > 0.0 else 1.0
-        change = state.threads_v[0]
-        if step < 1.0:
-            part.alpha[order] = before + step * (part.alpha[order] - before)
-            change *= step
-        state.v += change
-        for outcome in outcomes:
-            state.account(outcome, step)
-
-    def _end_sweep(self, problem: Problem, m: int, state: DualState) -> None:
+    def _end_sweep(self, problem: Problem, batch: Batch, state: DualState) -> None:
         state.epoch += 1.0
-        state.seen = state.total
-        past = float(np.clip(1.0 - 6.0 / state.epoch, SHORT_MEMORY, LONG_MEMORY))
-        if state.epoch <= 2.0:  # the first sweep is far from anything
-            past = 0.0
-        state.mean_v *= past
-        state.mean_v += (1.0 - past) * state.v
-        state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta
-        s = 1.0 / (problem.lam * state.total)
-        b = state.centre + state.strength * s * state.beta
-        gap = state.sweep_gap / state.total
-        if problem.intercept == "free":
-            state.centre = b
-            gap += abs(b * state.beta) / state.total
-        if state.awake == 0:  # everyone slept: this sweep tells nothing
+        promising = close_sweep(problem, state)
+        if state.awake == 0:
             return
-        dual = state.dual_sum / state.total - problem.regularizer(s * state.v, b)
-        # Each row's gap was measured before its step, so the sum lags behind by about one sweep's progress.
-        now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
-        state.lagging_gap = gap
-        state.estimate = relative_gap(dual + now, dual)
-        promising = state.estimate * state.trust <= state.target
         if state.copies is not None:  # the other rows have a say too
             state.copied_sweeps = 0 if promising else state.copied_sweeps
             return
-        state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
+        state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * batch.y.shape[0]
         state.finished = not state.certify and state.estimate <= state.target
 
     def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
@@ -420,19 +140,13 @@ class DualAscent:
         if state.target < TRUST_V_UNTIL:
             state.v = team.combine(batch, state.alpha)
         dual = problem.lower_bound(batch, state.alpha, team, state.v)
-        w, b = self.iterate(problem, batch, state)
+        w, b = own_point(problem, state)
         b, primal, _ = problem.evaluate_primal(batch, w, b, team)
-        if 0.0 < state.estimate < np.inf:
-            state.trust = float(np.clip(relative_gap(primal, dual) / state.estimate, 0.2, 5.0))
-        state.work = 0
-        return Evaluation(w, b, primal, dual)
+        return judged(state, w, b, primal, dual)
 
     def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:
-        """The running mean of w = s v (before the first sweep has ended, w itself), and b (if free, its centre)."""
-        s = 1.0 / (problem.lam * (state.seen or state.total))
-        v, beta = (state.mean_v, state.mean_beta) if state.epoch >= 1.0 else (state.v, state.beta)
-        implied = 0.0 if problem.intercept == "free" else s * state.strength * beta
-        return s * v, state.centre + implied
+        """The running mean of w, and b (if free, its centre)."""
+        return own_point(problem, state)
 
 
 def copied(batch: Batch, chosen: Vector, state: DualState) -> Copies:

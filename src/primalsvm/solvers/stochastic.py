@@ -21,7 +21,7 @@ import numpy as np
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
     Batch,
-    Computed,
+    Distant,
     Vector,
     inner,
     join,
@@ -42,7 +42,7 @@ Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 Primal = Callable[[Batch, Vector, float, Team], tuple[float, float, Vector]]  # (w, b) → the best b, P, the scores
 
 CHUNK = 65_536  # rows between two looks at the clock
-COMPUTED_BYTES = 64_000_000  # of computed rows that are held at a time
+BROUGHT_BYTES = 64_000_000  # of distant rows that are held at a time
 SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
 WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
 NEVER = 2**62
@@ -198,7 +198,7 @@ def advance(
     `primal` judges the tries; None: P of a w that is a vector of features.
     """
     assert state.sampler is not None
-    if not (isinstance(batch.rows, Computed) and batch.rows.expansion):
+    if not (isinstance(batch.rows, Distant) and batch.rows.expansion):
         refresh_norm(state)
     if state.taken == state.next_tail:
         begin_tail(plan, state)
@@ -237,7 +237,7 @@ def walk(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, ord
     early = plan.average == "suffix" and state.taken < state.next_average != NEVER  # not averaging yet
     u = state.u[:0] if early else state.u
     g = np.empty(plan.batch_size)
-    if not isinstance(batch.rows, Computed):
+    if not isinstance(batch.rows, Distant):
         state.iterate = take_steps(
             batch, problem.loss, state.settings, state.iterate, state.tail, order,
             state.v, u, state.slopes, state.visits, g,
@@ -256,11 +256,11 @@ def walk(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, ord
 
 
 def chunk_rows(batch: Batch) -> int:
-    """Rows between two looks at the clock; computed ones must fit in memory meanwhile."""
-    if not isinstance(batch.rows, Computed):
+    """Rows between two looks at the clock; distant ones must fit in memory meanwhile."""
+    if not isinstance(batch.rows, Distant):
         return CHUNK
     m = shape(batch.rows)[0]
-    return max(1, min(CHUNK, COMPUTED_BYTES * m // stored_bytes(batch.rows)))
+    return max(1, min(CHUNK, BROUGHT_BYTES * m // stored_bytes(batch.rows)))
 
 
 def begin_tail(plan: Plan, state: StochasticState) -> None:
@@ -398,7 +398,7 @@ def evaluate(plan: Plan, problem: Problem, batch: Batch, state: StochasticState,
     b, primal, scores = problem.evaluate_primal(batch, w, b, team)
     alpha = mean_slopes(problem, batch, state, scores, b)
     own = Evaluation(w, b, primal, problem.lower_bound(batch, alpha, team))
-    unsharpened = plan.n_iter is not None or isinstance(batch.rows, Computed)
+    unsharpened = plan.n_iter is not None or isinstance(batch.rows, Distant)
     return own if unsharpened else sharpened(problem, batch, state, own, alpha, team)
 
 
