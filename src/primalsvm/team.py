@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 from primalsvm.rows import Batch, Dense, Mixed, Rows, Vector, Weights, combine_rows, readable, scores_of, shape
 
 ONCE_EACH = Weights(np.ones(1), 0)
+MOST_THREADS = 1024
 
 
 class Team:
@@ -168,6 +169,8 @@ def team_size(n_jobs: int | None) -> int:
         return 1
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+    if n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {n_jobs}; use -1 for all cores")
     if n_jobs > 0:
         return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
