@@ -8,6 +8,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+STATM = Path("/proc/self/statm")
 SECONDS = 300.0  # a first call may compile kernels
 ROOM = 4 << 30  # bytes of addresses beyond those in use; thread stacks and compilers want some
 
@@ -29,8 +30,9 @@ def watched(path):
 def limited():
     """A hang ends the process, with a trace; memory ends where there is plenty."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, before[1]))
+    if STATM.exists():
+        used = int(STATM.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, before[1]))
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
         yield
