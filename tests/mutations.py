@@ -76,7 +76,7 @@ def changed_tree(rng, tree, values):
 
 def changed_array(rng, array):
     """An array of another dtype, shape or content."""
-    kind = rng.integers(5)
+    array, kind = np.atleast_1d(array), rng.integers(5)
     with np.errstate(all="ignore"):
         if kind == 0:
             return array.astype(pick(rng, DTYPES))
@@ -84,7 +84,7 @@ def changed_array(rng, array):
             return np.ascontiguousarray(pick(rng, [
                 array.T, array.reshape(-1), array[None], array[..., None], array[:0], array[1:], array[..., :-1],
                 np.concatenate([array, array]), array.reshape(-1)[:1].reshape(()) if array.size else array, array[::-1],
-                np.zeros((0, *array.shape[1:], 2**40), array.dtype),
+                np.zeros((0, 2**40), array.dtype),
             ]))  # fmt: skip
         changed = array.copy()
         flat = changed.reshape(-1)

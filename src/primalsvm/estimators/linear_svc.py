@@ -9,10 +9,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from primalsvm.estimators.classifier import MarginClassifier
 from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
+from primalsvm.memory import check_fits
 from primalsvm.rows import shape
 from primalsvm.solvers.drive import choose
 from primalsvm.solvers.protocol import Solver
 from primalsvm.team import team_for
+
+VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
 
 
 class LinearSVC(MarginClassifier):
@@ -141,6 +144,8 @@ class LinearSVC(MarginClassifier):
         self
         """
         _, batch = self._enter(X, y, sample_weight)
+        d = shape(batch.rows)[1]
+        check_fits(VECTORS * 8 * d, f"the weights of {d} features", "number the features that occur, or hash them")
         problem, seed = self._problem(batch), self._seed()
         training, validation = self._hold_out(batch, seed)
         solver = choose(self.solver, *shape(training.rows))
