@@ -50,7 +50,11 @@ def changed_tree(rng, tree, values):
     if not spots:
         return tree
     part, key = pick(rng, spots)
-    value, kind = part[key], rng.integers(8)
+    kind = rng.integers(8)
+    leaves = [(part, key) for part, key in spots if not isinstance(part[key], dict | list | str)]
+    if leaves and rng.random() < 0.5:  # numbers: a tree that keeps its shape is looked at more closely
+        (part, key), kind = pick(rng, leaves), 6
+    value = part[key]
     if kind <= 1:
         part[key] = copy.deepcopy(pick(rng, values))
     elif kind == 2:
