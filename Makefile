@@ -10,7 +10,7 @@ help:
 	@echo "make demo       train on a generated problem of the size of RCV1; draws demo.png"
 	@echo "make test       tests and doctests"
 	@echo "make test-slow  the tests marked slow"
-	@echo "make fuzz       the reader of files against a plain one, on texts changed at random, for ten minutes"
+	@echo "make fuzz       the readers of text, caches and models, on files changed at random, for ten minutes"
 	@echo "make lint       ruff, mypy --strict, the import rules"
 	@echo "make bench      measure against other libraries; writes docs/benchmarks.md"
 	@echo "make format     let ruff rewrite the sources"
@@ -26,8 +26,11 @@ test: .venv/.test
 test-slow: .venv/.test
 	$(BIN)/pytest -m slow tests
 
+# Where a compiled kernel reads beyond an array, NUMBA_BOUNDSCHECK tells; such kernels are kept apart from the fast ones.
 fuzz: .venv/.test
-	$(BIN)/python -m tests.sources.fuzz 600
+	$(BIN)/python -m tests.sources.fuzz 300
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked-kernels $(BIN)/python -m tests.sources.fuzz_caches 150
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked-kernels $(BIN)/python -m tests.estimators.fuzz_models 150
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .

@@ -71,3 +71,5 @@ def test_team_size():
     assert team_size(-1) == cores and team_size(-2) == max(1, cores - 1) and team_size(-100) == 1
     with pytest.raises(ValueError, match="n_jobs must not be 0"):
         team_size(0)
+    with pytest.raises(ValueError, match="n_jobs must be at most 1024, got 1025"):
+        team_size(1025)

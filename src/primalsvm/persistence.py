@@ -4,7 +4,8 @@
 
 `content` is a tree of plain values. What is not plain is marked: {"array": name} is a tensor of the file, {"type":
 name, "fields": …} an object of one of a set of known classes, and so on. Reading makes arrays and such objects and runs
-nothing from the file; a file that is cut, changed or from the future is refused by name.
+nothing from the file; a file that is cut, changed or from the future is refused by name. No array is used twice, and
+nothing is larger than what the file has of it: a small file cannot ask for much memory.
 
 A file is written beside its place and renamed when it is whole. Checkpoints are files of the same kind.
 """
@@ -13,6 +14,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import reprlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +27,8 @@ from primalsvm.whole import write_whole
 FORMAT = 1
 KEY = "primalsvm"
 DEEPEST = 50  # levels of a tree
+LARGEST_STRINGS = 1 << 24  # bytes of an array of strings, which are all as long as the longest
+LONGEST_REASON = 200  # characters
 
 
 class ModelError(ValueError):
@@ -97,7 +101,8 @@ def _fields(value: Any) -> dict[str, Any]:
     return {"value": value.value}  # an enumeration
 
 
-def _unpack(tree: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, type], depth: int = 0) -> Any:
+def _unpack(tree: Any, arrays: dict[str, np.ndarray], known: Mapping[str, type], depth: int = 0) -> Any:
+    """Objects from plain values; an array is taken out when it is used."""
     if depth > DEEPEST:
         raise ModelError("it is nested too deeply")
     if tree is None or isinstance(tree, bool | int | float | str):
@@ -109,7 +114,7 @@ def _unpack(tree: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, typ
     if isinstance(tree, list):
         return [inner(part) for part in tree]
     if "array" in tree:
-        return arrays[tree["array"]]
+        return arrays.pop(tree["array"])
     if "type" in tree:
         fields = {name: inner(part) for name, part in tree["fields"].items()}
         return known[tree["type"]](**fields)
@@ -133,8 +138,16 @@ def _unpack(tree: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, typ
             table[name] = column
         return table
     if "strings" in tree:
-        return np.array(tree["strings"], dtype=np.dtype(tree["dtype"]))
+        return _unpack_strings(tree["strings"], np.dtype(tree["dtype"]))
     raise ModelError("it has a part of an unknown kind")
+
+
+def _unpack_strings(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    if dtype.kind not in "UO" or not isinstance(values, list) or any(isinstance(one, list | dict) for one in values):
+        raise ModelError("its strings are of another kind than they should be")
+    if dtype.itemsize * len(values) > LARGEST_STRINGS and dtype.kind == "U":
+        raise ModelError("its strings are too long")
+    return np.array(values, dtype)
 
 
 def _digest(content: str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -179,23 +192,32 @@ def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapp
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
-    except (SafetensorError, ValueError, OSError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} is not a model file, or is damaged: {error}") from None
+    except (SafetensorError, ValueError, OSError, TypeError, AttributeError, KeyError) as error:
+        raise ModelError(f"{path} is not a model file, or is damaged: {reason(error)}") from None
     try:
         header = json.loads(metadata[KEY])
         version = header["format"]
     except (KeyError, TypeError, ValueError, RecursionError):
         raise ModelError(f"{path} is not a model file of this library") from None
     if version != FORMAT:
-        raise ModelError(f"{path} has version {version!r} of the model format; this library reads version {FORMAT}")
+        shown = reprlib.repr(version)
+        raise ModelError(f"{path} has version {shown} of the model format; this library reads version {FORMAT}")
     kind = header.get("kind")
-    if kind not in kinds:
-        raise ModelError(f"{path} holds a {kind!r}, where one of these is expected: {sorted(kinds)}")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ModelError(f"{path} holds a {reprlib.repr(kind)}, where one of these is expected: {sorted(kinds)}")
     try:
         if header["sha256"] != _digest(header["content"], arrays):
             raise ModelError("its checksum is not what it says")
         tree = json.loads(header["content"])
         content = {name: _unpack(part, arrays, known) for name, part in tree.items()}
-        return Model(str(kind), content, str(header["library"]))
-    except (ModelError, KeyError, TypeError, ValueError, AttributeError, RecursionError, StopIteration) as error:
-        raise ModelError(f"{path} is damaged: {error}") from None
+        return Model(kind, content, str(header["library"]))
+    except Exception as error:  # parts made of what they were not meant for may raise anything
+        raise ModelError(f"{path} is damaged: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """What an error says of a damaged file, in one line that is not too long."""
+    said = " ".join(str(error).split()) or "no reason is given"
+    if not isinstance(error, ModelError):
+        said = f"{type(error).__name__}: {said}"
+    return said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]} …"

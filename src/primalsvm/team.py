@@ -32,6 +32,7 @@ from primalsvm.rows import (
 )
 
 ONCE_EACH = Weights(np.ones(1), 0)
+MOST_THREADS = 1024
 
 
 class Team:
@@ -204,6 +205,8 @@ def team_size(n_jobs: int | None) -> int:
         return 1
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+    if n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {n_jobs}; use -1 for all cores")
     if n_jobs > 0:
         return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

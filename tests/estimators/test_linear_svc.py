@@ -149,6 +149,14 @@ def test_sparse_equals_dense():
     assert np.array_equal(dense.predict(S.tocsc()), dense.predict(S.toarray()))
 
 
+def test_more_features_than_there_is_memory_for_are_refused(monkeypatch):
+    X = sp.csr_matrix(([1.0, 1.0], ([0, 1], [0, 99_999])), shape=(2, 100_000))
+    assert LinearSVC().fit(X, [1, -1]).score(X, [1, -1]) == 1.0
+    monkeypatch.setattr("primalsvm.memory.available", lambda: 10**6)
+    with pytest.raises(MemoryError, match="the weights of 100000 features would take"):
+        LinearSVC().fit(X, [1, -1])
+
+
 def test_int64_indices_are_accepted():
     S, y = sparse_noisy(M, D)
     wide = S.copy()

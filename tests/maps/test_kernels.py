@@ -86,6 +86,8 @@ def test_bad_kernels():
         by_name("sigmoid", 1.0, 3, 0.0)
     with pytest.raises(ValueError, match="degree"):
         Polynomial(0, 1.0, 0.0)
+    with pytest.raises(ValueError, match="degree must be finite"):
+        Polynomial(10**400, 1.0, 0.0)
     with pytest.raises(ValueError, match="not negative"):
         ChiSquared(1.0).between(as_rows(-X - 1), as_points(T))
     with pytest.raises(ValueError, match="returned shape"):

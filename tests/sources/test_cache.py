@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import primalsvm
+from primalsvm.inputs import as_rows
 from primalsvm.rows import CSR, Dense
 from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, verify
+from tests.sources.fuzz_caches import fuzz, npy
 
 X = sp.random(40, 9, 0.3, "csr", random_state=0)
 Y = np.random.default_rng(0).normal(size=40)
@@ -76,6 +79,11 @@ def spoil(path, change):
         (lambda h: h.update(sparse=False), "other files"),
         (lambda h: h["files"].update({"../x.npy": {}}), "other files"),
         (lambda h: h["files"]["y.npy"].update(bytes=3), "not as its header says"),
+        (lambda h: h.update(version="long" * 5000), "version '.{,50}' of the cache format"),
+        (lambda h: h.update(features=-1), "nothing sensible of 'features'"),
+        (lambda h: h.update(features=2**31), "nothing sensible of 'features'"),
+        (lambda h: h.update(features=10**400), "nothing sensible of 'features'"),
+        (lambda h: h.update(rows=True), "nothing sensible of 'rows'"),
     ],
 )
 def test_headers_that_lie(tmp_path, change, message):
@@ -106,3 +114,79 @@ def test_damaged_files(tmp_path):
     (path / "y.npy").write_bytes(b"x" * len(content))
     with pytest.raises(CacheError, match=r"y\.npy is damaged"):
         open_cache(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000])
+def test_headers_that_json_refuses_in_other_ways(tmp_path, text):
+    path = written(tmp_path / "a.cache", X)
+    (path / "header.json").write_text(text)
+    with pytest.raises(CacheError, match=r"header\.json is damaged"):
+        open_cache(path)
+
+
+def put(path, name, data):
+    """Another file, of which the header knows the size."""
+    (path / name).write_bytes(data)
+    spoil(path, lambda header: header["files"][name].update(bytes=len(data)))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("y.npy", npy(Y, shape=(40, 2**62))),
+        ("y.npy", npy(Y, shape=(2**64,))),
+        ("y.npy", npy(Y, shape=(-1,))),
+        ("y.npy", npy(Y, shape=(400,))),
+        ("y.npy", npy(Y, fortran_order=2)),
+        ("y.npy", npy(Y, descr="|O")),
+        ("y.npy", npy(Y, descr=">f8")),
+        ("y.npy", npy(Y, descr="<i8")),
+        ("y.npy", npy(Y).replace(b"}", b" ")),
+        ("y.npy", b"PK\x03\x04" + npy(Y)),
+        ("y.npy", b"\x80\x04" + npy(Y)),
+        ("qid.npy", npy(QID.astype(np.int32))),
+        ("indices.npy", npy(X.indices.astype(np.int64))),
+        ("indices.npy", npy(X.indices, descr=">i4")),
+        ("indptr.npy", npy(X.indptr.astype(np.int32))),
+        ("indptr.npy", npy(X.indptr.astype(np.int64) + 1)),
+        ("indptr.npy", npy(X.indptr.astype(np.int64) * 2)),
+        ("data.npy", npy(X.data.astype(np.float16))),
+        ("data.npy", npy(X.data, descr=">f8")),
+    ],
+)  # fmt: skip
+def test_columns_that_are_not_what_they_should_be(tmp_path, name, data):
+    path = written(tmp_path / "a.cache", X)
+    put(path, name, data)
+    with pytest.raises(CacheError, match=rf"{name} is damaged: \S"):
+        open_cache(path)
+    with pytest.raises(CacheError, match=rf"{name} is damaged: \S"):
+        verify(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("indices", 7, 9, "column index outside"),
+        ("indices", 7, -1, "column index outside"),
+        ("indices", 7, 2**31 - 1, "column index outside"),
+        ("indptr", 5, -1, "pointers are out of order"),
+        ("indptr", 5, 2**62, "pointers are out of order"),
+        ("indptr", 5, 0, "pointers are out of order"),
+    ],
+)
+def test_indices_that_lead_outside_are_refused_before_they_are_used(tmp_path, name, place, value, message):
+    path = written(tmp_path / "a.cache", X)
+    column = np.array(np.load(path / f"{name}.npy"))
+    column[place] = value
+    put(path, f"{name}.npy", npy(column))
+    with pytest.raises(CacheError, match="checksum"):
+        verify(path)
+    rows, y = primalsvm.open(path).to_arrays()
+    with pytest.raises(ValueError, match=message):
+        as_rows(rows)
+    with pytest.raises(ValueError, match=message):
+        primalsvm.LinearSVC().fit(rows, y > 0)
+
+
+def test_caches_changed_at_random_are_refused_by_name_or_used():
+    assert fuzz(600.0, most=600) >= (600, 60)

@@ -99,6 +99,19 @@ def test_compressed(tmp_path, suffix):
     assert read_svmlight(path).X.toarray().tolist() == [[0.5, 0], [0, 0.25]]
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_damaged_compressed_files_are_refused_by_name(tmp_path, suffix):
+    squeeze = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[suffix]
+    whole = squeeze(b"1 1:0.5\n-1 2:0.25\n" * 99)
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    path = tmp_path / f"a.svm{suffix}"
+    for content in (b"1 1:0.5\n", whole[:-9], whole[:middle], flipped):
+        path.write_bytes(content)
+        with pytest.raises(FormatError, match=rf"a\.svm\{suffix} is damaged, or not compressed as its name says"):
+            read_svmlight(path)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
 def test_what_is_written_reads_back_to_the_same_bits(tmp_path, dtype, suffix):

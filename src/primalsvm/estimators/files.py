@@ -1,6 +1,7 @@
 """Saving estimators, and loading them: which of their parts go into a model file, and what has to agree."""
 
 import os
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,24 @@ from primalsvm.estimators.transformers import FourierFeatures, Nystroem
 from primalsvm.maps import kernels
 from primalsvm.maps.fourier import FourierMap
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
-from primalsvm.persistence import ModelError, read_model, write_model
-from primalsvm.solution import Certificate, Status
+from primalsvm.persistence import ModelError, read_model, reason, write_model
+from primalsvm.solution import TRACE_DTYPE, Certificate, Status
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.team import team_size
 
 ESTIMATORS: dict[str, type[MarginClassifier]] = {"LinearSVC": LinearSVC, "SVC": SVC}
+KERNELS = (
+    *(kernels.Gaussian, kernels.Laplacian, kernels.ChiSquared),
+    *(kernels.Polynomial, kernels.Linear, kernels.Precomputed),
+)
 PARTS = (
     *(losses.Hinge, losses.SmoothedHinge, losses.SquaredHinge, losses.Logistic),
     *(Asset, DualAscent, KernelPegasos, Newton, Pegasos),
-    *(kernels.Gaussian, kernels.Laplacian, kernels.ChiSquared, kernels.Polynomial, kernels.Linear, kernels.Precomputed),
+    *KERNELS,
     *(kernels.Points, FourierMap, KernelValues, NystroemMap, FourierFeatures, Nystroem),
     *(Certificate, Status),
 )
@@ -68,49 +74,90 @@ def load(path: str | os.PathLike[str]) -> MarginClassifier:
                 raise ModelError(f"{name!r} is nothing that is learnt")
             setattr(estimator, name, value)
         agree(estimator)
-    except (ModelError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from None
+    except Exception as error:  # parameters and parts that are not what they should be may raise anything
+        raise ModelError(f"{path} is damaged: {reason(error)}") from None
     return estimator
 
 
 def agree(estimator: Any) -> None:
-    """Check that all arrays have the shapes that compiled kernels rely on."""
-    n = estimator.n_features_in_
-    d = n
-    if isinstance(estimator, SVC):
-        feature_map = estimator.feature_map_
-        if isinstance(feature_map, FourierMap):
-            count = feature_map.offsets.shape[0]
-            d = feature_map.n_components
-            _expect(feature_map.frequencies, n, count, "frequencies")
-            if not count <= d <= 2 * count:
-                raise ModelError("the numbers of frequencies and of features do not agree")
-        elif isinstance(feature_map, NystroemMap | KernelValues):
-            s = feature_map.points.columns.shape[1]
-            width = feature_map.points.columns.shape[0] if isinstance(feature_map.kernel, kernels.Precomputed) else n
-            _expect(feature_map.points, width, s, "landmarks")
-            d = feature_map.n_components
-            if isinstance(feature_map, NystroemMap) and feature_map.whitening.shape != (s, d):
-                raise ModelError("the whitening has another number of landmarks")
-            if isinstance(feature_map.kernel, kernels.Precomputed) and not (
-                feature_map.kernel.columns.shape == (s,) and feature_map.kernel.columns.min() >= 0
-                and feature_map.kernel.columns.max() < n
-            ):  # fmt: skip
-                raise ModelError("the columns of the precomputed kernel do not agree")
-        else:
-            raise ModelError("its feature map is of an unknown kind")
-    if estimator.coef_.shape != (1, d) or estimator.coef_.dtype != np.float64 or not np.isfinite(estimator.coef_).all():
-        raise ModelError(f"coef_ must be a matrix of shape (1, {d}) of finite doubles")
-    if estimator.intercept_.shape != (1,) or not np.isfinite(estimator.intercept_).all():
-        raise ModelError("intercept_ must be one finite number")
-    if estimator.classes_.shape != (2,):
+    """Check that everything has the kind and the shape that predicting, compiled kernels above all, relies on."""
+    estimator._check_parameters()
+    team_size(estimator.n_jobs)
+    n = _count(estimator.n_features_in_, "features")
+    d = _components(estimator.feature_map_, n) if isinstance(estimator, SVC) else n
+    _expect(estimator.coef_, (1, d), "coef_", (np.float64,))
+    _expect(estimator.intercept_, (1,), "intercept_")
+    if not isinstance(estimator.classes_, np.ndarray) or estimator.classes_.shape != (2,):
         raise ModelError("there must be two classes")
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and not (
+        isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
+    ):
+        raise ModelError("the names of the features do not agree with their number")
+    _agree_on_the_fit(estimator)
 
 
-def _expect(points: kernels.Points, n: int, s: int, what: str) -> None:
-    if points.columns.shape != (n, s) or points.squared_norms.shape != (s,):
-        raise ModelError(f"the {what} do not agree with the number of features")
-    if points.columns.dtype not in (np.float32, np.float64) or not points.columns.flags.c_contiguous:
-        raise ModelError(f"the {what} are of another kind than they should be")
-    if points.centre is not None and points.centre.shape != (n,):
-        raise ModelError(f"the centre of the {what} does not agree with the number of features")
+def _agree_on_the_fit(estimator: Any) -> None:
+    """The account of the fit; a stream has less of it."""
+    certificate = estimator.certificate_
+    kinds = [float, float, float, float, bool]
+    if certificate is not None and not (
+        isinstance(certificate, Certificate) and [type(value) for value in certificate] == kinds
+    ):
+        raise ModelError("its certificate is not one")
+    if not isinstance(getattr(estimator, "status_", Status.FINISHED), Status):
+        raise ModelError("its status is not one")
+    if hasattr(estimator, "history_") and getattr(estimator.history_, "dtype", None) != TRACE_DTYPE:
+        raise ModelError("its history is not one")
+
+
+def _components(feature_map: Any, n: int) -> int:
+    """The number of features of a map of n features, which is checked."""
+    if isinstance(feature_map, FourierMap):
+        d, count = _count(feature_map.n_components, "Fourier features"), len(feature_map.offsets)
+        _expect_points(feature_map.frequencies, n, count, "frequencies")
+        _expect(feature_map.offsets, (count,), "the offsets", (feature_map.frequencies.columns.dtype,))
+        if not count <= d <= 2 * count:
+            raise ModelError("the numbers of frequencies and of features do not agree")
+        return d
+    if not isinstance(feature_map, NystroemMap | KernelValues):
+        raise ModelError("its feature map is of an unknown kind")
+    kernel, points = feature_map.kernel, feature_map.points
+    if not isinstance(kernel, KERNELS):
+        raise ModelError("its kernel is of an unknown kind")
+    width, s = points.columns.shape
+    _count(s, "landmarks")
+    _expect_points(points, width if isinstance(kernel, kernels.Precomputed) else n, s, "landmarks")
+    if isinstance(kernel, kernels.Precomputed):
+        chosen = kernel.columns
+        if not isinstance(chosen, np.ndarray) or chosen.shape != (s,) or chosen.dtype.kind not in "iu":
+            raise ModelError("the columns of the precomputed kernel do not agree with the landmarks")
+        if chosen.min() < 0 or chosen.max() >= n:
+            raise ModelError("a column of the precomputed kernel is outside the matrix")
+    if isinstance(feature_map, NystroemMap):
+        _expect(feature_map.whitening, (s, _count(feature_map.n_components, "Nyström features")), "the whitening")
+    return feature_map.n_components
+
+
+def _count(given: Any, what: str) -> int:
+    if type(given) is not int or given < 1:
+        raise ModelError(f"the number of {what} must be a whole number of at least 1, not {reprlib.repr(given)}")
+    return given
+
+
+def _expect(
+    array: Any, shape: tuple[int, ...], what: str, dtypes: tuple[Any, ...] = (np.dtype("f4"), np.dtype("f8"))
+) -> None:
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype not in dtypes:
+        raise ModelError(f"{what} must be an array of shape {shape} of floating-point numbers, in the precision it had")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{what} must be finite")
+
+
+def _expect_points(points: Any, n: int, s: int, what: str) -> None:
+    if not isinstance(points, kernels.Points):
+        raise ModelError(f"the {what} are not points")
+    _expect(points.columns, (n, s), f"the {what}")
+    _expect(points.squared_norms, (s,), f"the norms of the {what}")
+    if points.centre is not None:
+        _expect(points.centre, (n,), f"the centre of the {what}")

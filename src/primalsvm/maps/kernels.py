@@ -252,6 +252,7 @@ class Polynomial:
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
         check_integer("degree", self.degree)
+        check_number("degree", self.degree)  # not so large that it is no double
         check_number("coef0", self.coef0)
 
     def between(self, rows: Stored, points: Points) -> Matrix:

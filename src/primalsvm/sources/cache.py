@@ -6,11 +6,13 @@
     y.npy  [qid.npy]                      labels, queries
 
 It is written into a folder beside its place and renamed when it is whole: a cache that can be opened is complete.
-Opening looks at the header and the sizes only; `verify` reads everything.
+Opening looks at the header, the sizes and the dtypes only; `verify` reads everything. Indices are checked when the rows
+are used (`inputs.as_rows`).
 """
 
 import json
 import os
+import reprlib
 import shutil
 import zlib
 from pathlib import Path
@@ -27,6 +29,9 @@ FORMAT, VERSION = "primalsvm cache", 1
 HEADER = "header.json"
 LARGEST_HEADER = 1 << 20  # bytes
 AT_ONCE = 1 << 24  # bytes that are checked at a time
+VALUES = (np.float64, np.float32, np.uint8)  # what kernels read as it is
+LONGEST_REASON = 200  # characters
+LARGEST = {"rows": 2**62, "features": 2**31 - 1, "entries": 2**62}  # features are numbered in 32 bits
 
 
 class CacheError(ValueError):
@@ -172,16 +177,19 @@ def read_header(path: Path) -> dict[str, Any]:
         raise CacheError(f"{file} is too large to be the header of a cache")
     try:
         header = json.loads(file.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not text, not JSON, a number of too many digits; nested too deeply
         raise CacheError(f"{file} is damaged: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CacheError(f"{file} is not the header of a {FORMAT}")
     version = header.get("version")
     if version != VERSION:
-        raise CacheError(f"{path} has version {version!r} of the cache format; this library reads version {VERSION}")
+        shown = reprlib.repr(version)
+        raise CacheError(f"{path} has version {shown} of the cache format; this library reads version {VERSION}")
     wanted = {"rows": int, "features": int, "entries": int, "sparse": bool, "files": dict}
     for name, kind in wanted.items():
-        if not isinstance(header.get(name), kind):
+        found = header.get(name)
+        in_range = kind is not int or (isinstance(found, int) and 0 <= found <= LARGEST[name])
+        if type(found) is not kind or not in_range:
             raise CacheError(f"{file} is damaged: it says nothing sensible of {name!r}")
     columns = {"y.npy", *(("data.npy", "indices.npy", "indptr.npy") if header["sparse"] else ("values.npy",))}
     if not columns <= set(header["files"]) <= columns | {"qid.npy"}:
@@ -205,34 +213,54 @@ def open_cache(path: str | os.PathLike[str]) -> Cached:
     """
     path = Path(path)
     header = read_header(path)
-    m, d, entries = header["rows"], header["features"], header["entries"]
-
-    def column(name: str, kinds: str, shape: tuple[int, ...]) -> Vector:
-        try:
-            found = np.load(path / name, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise CacheError(f"{path / name} is damaged: {error}") from None
-        if found.shape != shape or found.dtype.kind not in kinds or not found.flags.c_contiguous:
-            raise CacheError(f"{path / name} is damaged: it holds {found.shape} {found.dtype}, expected {shape}")
-        plain: Vector = np.asarray(found)
-        return plain
-
-    y = column("y.npy", "f", (m,))
-    qid = column("qid.npy", "i", (m,)) if "qid.npy" in header["files"] else None
+    columns = _columns(path, header)
+    y, qid = columns["y.npy"], columns.get("qid.npy")
     if not header["sparse"]:
-        return Cached(Dense(column("values.npy", "fu", (m, d))), y, qid)
-    indices, indptr = column("indices.npy", "i", (entries,)), column("indptr.npy", "i", (m + 1,))
-    data = column("data.npy", "fu", (entries,))
-    return Cached(CSR(data, indices.view(np.uint32), indptr.view(np.uint64), d), y, qid)
+        return Cached(Dense(columns["values.npy"]), y, qid)
+    indices, indptr = columns["indices.npy"].view(np.uint32), columns["indptr.npy"].view(np.uint64)
+    if indptr[0] != 0 or indptr[-1] != header["entries"]:
+        raise CacheError(f"{path / 'indptr.npy'} is damaged: it does not lead from 0 to {header['entries']} entries")
+    return Cached(CSR(columns["data.npy"], indices, indptr, header["features"]), y, qid)
+
+
+def _columns(path: Path, header: dict[str, Any]) -> dict[str, Vector]:
+    """The files that a header lists, mapped into memory; each has the shape and the dtype that it should have."""
+    m, d, entries = header["rows"], header["features"], header["entries"]
+    expected: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {
+        "y.npy": ((m,), (np.float64,)),
+        "qid.npy": ((m,), (np.int64,)),
+        "values.npy": ((m, d), VALUES),
+        "data.npy": ((entries,), VALUES),
+        "indices.npy": ((entries,), (np.int32,)),
+        "indptr.npy": ((m + 1,), (np.int64,)),
+    }
+    found = {}
+    for name in header["files"]:
+        shape, dtypes = expected[name]
+        try:
+            column = np.lib.format.open_memmap(path / name, mode="r")
+        except Exception as error:  # NumPy evaluates a literal that the file holds, which may raise anything
+            raise CacheError(f"{path / name} is damaged: {_line(error)}") from None
+        if column.shape != shape or column.dtype not in dtypes or not column.flags.c_contiguous:
+            kind = f"{column.shape} {column.dtype}"
+            raise CacheError(f"{path / name} is damaged: it holds {reprlib.repr(kind)}, expected {shape}")
+        found[name] = np.asarray(column)
+    return found
+
+
+def _line(error: Exception) -> str:
+    """The beginning of what an error says."""
+    return " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__
 
 
 def verify(path: str | os.PathLike[str]) -> None:
     """Read every file and compare its checksum with the header's."""
     path = Path(path)
-    for name, facts in read_header(path)["files"].items():
-        values = np.load(path / name, mmap_mode="r", allow_pickle=False).reshape(-1).view(np.uint8)
+    header = read_header(path)
+    for name, column in _columns(path, header).items():
+        values: Any = column.reshape(-1).view(np.uint8)
         checksum = 0
         for first in range(0, values.shape[0], AT_ONCE):
             checksum = zlib.crc32(memoryview(values[first : first + AT_ONCE]), checksum)
-        if checksum != facts.get("crc32"):
+        if checksum != header["files"][name].get("crc32"):
             raise CacheError(f"{path / name} is damaged: its checksum is not what the header says")

@@ -396,8 +396,7 @@ def text_of(path: Path) -> Iterator[Vector]:
     with path.open("rb") as file:
         opener = decompressor(path)
         if opener is not None:
-            with opener(file) as plain:
-                yield np.frombuffer(plain.read(), np.uint8)
+            yield np.frombuffer(decompressed(path, file, opener), np.uint8)
             return
         if not os.fstat(file.fileno()).st_size:
             yield np.zeros(0, np.uint8)
@@ -408,6 +407,18 @@ def text_of(path: Path) -> Iterator[Vector]:
             yield np.frombuffer(file.read(), np.uint8)
             return
         yield np.frombuffer(mapped, np.uint8)
+
+
+def decompressed(path: Path, file: Any, opener: Any) -> bytes:
+    """All of a compressed file."""
+    try:
+        with opener(file) as plain:
+            content: bytes = plain.read()
+            return content
+    except (MemoryError, ImportError):
+        raise
+    except Exception as error:  # each of the libraries has errors of its own
+        raise FormatError(f"{path} is damaged, or not compressed as its name says: {error}") from None
 
 
 def decompressor(path: Path) -> Any:
