@@ -29,6 +29,7 @@ TITLES = {
     "passes": "One pass",
     "memory": "Memory",
     "growth": "Growth",
+    "files": "Files",
     "startup": "Start-up",
 }
 
