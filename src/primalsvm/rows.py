@@ -59,7 +59,6 @@ class Files(NamedTuple):
     entries: int  # stored, of all rows
     entry_bytes: int  # of each
     at_once: int  # bytes of rows that may be held at a time
-    expect: Callable[[Vector], None]  # start reading the rows with these numbers
     room: Callable[[int], Vector]  # so many zeros that need no memory: they live in a file
 
 
@@ -69,7 +68,7 @@ class Distant(NamedTuple):
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
-    bring: Callable[[Vector], "Stored"]  # copies of the rows with these numbers
+    bring: Callable[[Vector], "Stored"]  # the rows with these numbers, good until the next are asked for
     expansion: bool = False  # they are rows of a kernel matrix
     files: Files | None = None  # they are in files
 
@@ -426,7 +425,7 @@ def _entries_of(rows: CSR, values: Vector) -> Vector:
 def readable(rows: Stored | Distant, start: int, stop: int) -> Iterator[tuple[int, Stored, int, int]]:
     """The rows start ≤ i < stop in parts that kernels can read: (first, part, a, b), where part[k] is row first + k.
 
-    Stored rows are one part as they are; distant rows come in blocks, the next one of which is expected meanwhile.
+    Stored rows are one part as they are; distant rows come in blocks.
     """
     if not isinstance(rows, Distant):
         yield 0, rows, start, stop
@@ -435,8 +434,6 @@ def readable(rows: Stored | Distant, start: int, stop: int) -> Iterator[tuple[in
     for first in range(start, stop, at_once):
         last = min(first + at_once, stop)
         part = rows.bring(np.arange(first, last))
-        if rows.files is not None and last < stop:
-            rows.files.expect(np.arange(last, min(last + at_once, stop)))
         yield first, Dense(part.values) if isinstance(part, Gram) else part, 0, last - first
 
 

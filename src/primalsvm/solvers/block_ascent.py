@@ -3,7 +3,7 @@
     for each epoch:
         cut the rows into runs of neighbours, and shuffle the runs
         for the next `RUNS` runs, a block B that fits in memory:
-            read the rows and α_B                             (the system reads the next block meanwhile)
+            read the rows and α_B
             `SWEEPS` times: coordinate ascent over B, in a fresh order               `dual_ascent.ascend`
             write α_B
 
@@ -77,7 +77,7 @@ class BlockAscent:
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
         """One block: read it, sweep over it, write its α."""
-        assert isinstance(batch.rows, Distant) and batch.rows.files is not None
+        assert isinstance(batch.rows, Distant)
         m, length = batch.y.shape[0], rows_in_run(batch.rows)
         if not state.runs.shape[0]:
             state.runs = state.rng.permutation(-(-m // length))
@@ -85,7 +85,6 @@ class BlockAscent:
         chosen = rows_of(state.runs[:RUNS], length, m)
         state.runs = state.runs[RUNS:]
         part = brought(batch, chosen, state)
-        batch.rows.files.expect(rows_of(state.runs[:RUNS], length, m))
         for sweep in range(SWEEPS):
             starts = shuffled_runs(state.rng, chosen.shape[0])
             awake = interleave(starts, run_length(chosen.shape[0]), chosen.shape[0], part.sleep, part.order)

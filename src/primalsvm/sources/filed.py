@@ -6,6 +6,7 @@ page fault for each four kilobytes costs more than the copy.
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,10 @@ import numpy as np
 
 from primalsvm.rows import CSR, Dense, Distant, Files, Stored, Vector, shape, stored, value_dtype
 from primalsvm.sources.cache import CacheError, open_cache
+from primalsvm.team import Team, team_for
 
 INDEX = np.dtype(np.uint32)  # of column numbers in a cache
+TOGETHER = 2**24  # bytes from which the threads read side by side
 
 
 class Column:
@@ -31,8 +34,8 @@ class Column:
         read(self.file)
         self.offset = self.file.tell()
 
-    def read(self, first: int, last: int, out: Vector) -> None:
-        """The elements (or rows of `width` elements) first ≤ i < last, into `out`."""
+    def read(self, first: int, last: int, out: Vector, drop: bool) -> None:
+        """The elements (or rows of `width` elements) first ≤ i < last; the system may `drop` its own copy of them."""
         flat: Any = out.reshape(-1).view(np.uint8)
         view = memoryview(flat)
         at = self.offset + first * self.row_bytes
@@ -41,19 +44,25 @@ class Column:
             if n == 0:
                 raise CacheError(f"{self.path} has become shorter while it was read")
             view, at = view[n:], at + n
-
-    def expect(self, first: int, last: int) -> None:
-        """Have the system read ahead."""
-        if hasattr(os, "posix_fadvise"):
+        if drop and hasattr(os, "posix_fadvise"):  # not everywhere
             begin, length = self.offset + first * self.row_bytes, (last - first) * self.row_bytes
-            os.posix_fadvise(self.file.fileno(), begin, length, os.POSIX_FADV_WILLNEED)
+            os.posix_fadvise(self.file.fileno(), begin, length, os.POSIX_FADV_DONTNEED)
 
 
 class Reader:
-    """Reads rows of a cache by their numbers; neighbours are read together."""
+    """Reads rows of a cache by their numbers; neighbours are read together.
 
-    def __init__(self, path: Path, rows: Stored) -> None:
-        self.rows = rows
+    Parameters
+    ----------
+    path : the cache
+    rows : the same, mapped: of these only the pointers are used
+    drop : whether the system may forget what has been read, so that it does not take memory
+    team : reads many bytes side by side
+    """
+
+    def __init__(self, path: Path, rows: Stored, drop: bool, team: Team) -> None:
+        self.rows, self.drop, self.team = rows, drop, team
+        self.kept = threading.local()
         self.columns: list[Column]
         if isinstance(rows, CSR):
             self.columns = [Column(path / "data.npy", rows.data.dtype), Column(path / "indices.npy", INDEX)]
@@ -61,14 +70,13 @@ class Reader:
             self.columns = [Column(path / "values.npy", rows.values.dtype, rows.values.shape[1])]
 
     def bring(self, chosen: Vector) -> Stored:
-        """Copies of the rows with these numbers."""
+        """Copies of the rows with these numbers, good until the same thread asks for others."""
         rows = self.rows
         if not isinstance(rows, CSR):
-            values = np.empty((chosen.shape[0], rows.values.shape[1]), rows.values.dtype)
-            at = 0
-            for first, last in runs(chosen):
-                self.columns[0].read(first, last, values[at : at + last - first])
-                at += last - first
+            width = rows.values.shape[1]
+            (values,) = self._rooms(chosen.shape[0] * width)
+            values = values.reshape(-1, width)
+            self._read(chosen, [values])
             return Dense(values)
         indptr = np.zeros(chosen.shape[0] + 1, rows.indptr.dtype)
         at = 0
@@ -76,26 +84,42 @@ class Reader:
             ends = rows.indptr[first : last + 1]
             indptr[at + 1 : at + 1 + last - first] = ends[1:] - ends[0] + indptr[at]
             at += last - first
-        entries = int(indptr[-1])
-        copy = CSR(np.empty(entries, rows.data.dtype), np.empty(entries, INDEX), indptr, rows.n_features)
-        to = 0
-        for first, last in self._entries(chosen):
-            for column, out in zip(self.columns, (copy.data, copy.indices), strict=True):
-                column.read(first, last, out[to : to + last - first])
-            to += last - first
-        return copy
+        data, indices = self._rooms(int(indptr[-1]))
+        self._read(chosen, [data, indices])
+        return CSR(data, indices, indptr, rows.n_features)
 
-    def expect(self, chosen: Vector) -> None:
-        """These rows are going to be asked for next."""
-        for first, last in self._entries(chosen) if isinstance(self.rows, CSR) else runs(chosen):
-            for column in self.columns:
-                column.expect(first, last)
+    def _rooms(self, n: int) -> list[Vector]:
+        """Arrays of n elements for each column, the same each time: fresh memory costs as much as reading."""
+        rooms: list[Vector] = getattr(self.kept, "rooms", [])
+        if not rooms or rooms[0].shape[0] < n:
+            rooms = self.kept.rooms = [np.empty(n + n // 8, column.dtype) for column in self.columns]
+        return [room[:n] for room in rooms]
 
-    def _entries(self, chosen: Vector) -> Iterator[tuple[int, int]]:
-        """Where the entries of each run of rows are."""
-        assert isinstance(self.rows, CSR)
+    def _read(self, chosen: Vector, outs: list[Vector]) -> None:
+        """Fill an array for each column with the chosen rows' entries."""
+        parts: list[tuple[Any, ...]] = []
+        at = 0
+        for first, last in self._places(chosen):
+            for column, out in zip(self.columns, outs, strict=True):
+                parts.append((column, first, last, out[at : at + last - first]))
+            at += last - first
+
+        def read(column: Column, first: int, last: int, out: Vector) -> None:
+            column.read(first, last, out, self.drop)
+
+        if sum(out.nbytes for out in outs) >= TOGETHER:
+            self.team.run(read, parts)
+        else:
+            for part in parts:
+                read(*part)
+
+    def _places(self, chosen: Vector) -> Iterator[tuple[int, int]]:
+        """Where each run of rows is in the columns."""
         for first, last in runs(chosen):
-            yield int(self.rows.indptr[first]), int(self.rows.indptr[last])
+            if isinstance(self.rows, CSR):
+                yield int(self.rows.indptr[first]), int(self.rows.indptr[last])
+            else:
+                yield first, last
 
 
 def runs(chosen: Vector) -> Iterator[tuple[int, int]]:
@@ -116,19 +140,30 @@ def runs(chosen: Vector) -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def filed_rows(path: str | os.PathLike[str], at_once: int) -> Iterator[Distant]:
-    """The rows of a cache, of which `at_once` bytes are held at a time; they are checked already (`inputs`)."""
+def filed_rows(
+    path: str | os.PathLike[str], at_once: int, drop: bool = False, n_jobs: int | None = None
+) -> Iterator[Distant]:
+    """The rows of a cache that has been checked (`inputs`), in its files.
+
+    Parameters
+    ----------
+    path : the cache
+    at_once : bytes of rows that may be held at a time
+    drop : whether the system may forget what has been read, so that it does not take memory
+    n_jobs : threads that read
+    """
     path = Path(path)
     rows, y, _ = open_cache(path)
-    reader = Reader(path, rows)
-    dtype = value_dtype(rows)
-    each = dtype.itemsize + (INDEX.itemsize if isinstance(rows, CSR) else 0)
-    files = Files(stored(rows), each, at_once, reader.expect, lambda m: room_beside(path, m))
-    try:
-        yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
-    finally:
-        for column in reader.columns:
-            column.file.close()
+    with team_for(n_jobs) as team:
+        reader = Reader(path, rows, drop, team)
+        dtype = value_dtype(rows)
+        each = dtype.itemsize + (INDEX.itemsize if isinstance(rows, CSR) else 0)
+        files = Files(stored(rows), each, at_once, lambda m: room_beside(path, m))
+        try:
+            yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
+        finally:
+            for column in reader.columns:
+                column.file.close()
 
 
 def room_beside(path: Path, m: int) -> Vector:
