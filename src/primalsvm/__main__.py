@@ -1,5 +1,5 @@
 """``python -m primalsvm``."""
 
-from primalsvm.cli import app
+from primalsvm.cli import main
 
-app()
+main()

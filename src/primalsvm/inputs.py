@@ -98,7 +98,7 @@ def as_rows(X: Any) -> Stored:
 
     Parameters
     ----------
-    X : ndarray of shape (m, d), or SciPy sparse matrix or array
+    X : ndarray of shape (m, d), SciPy sparse matrix or array, or rows
         C-contiguous arrays and CSR matrices with sorted indices are used in place. Unsorted or repeated indices are put
         in order (repeated ones summed) in a copy.
 
@@ -112,6 +112,11 @@ def as_rows(X: Any) -> Stored:
     >>> as_rows(np.eye(2)).values.shape
     (2, 2)
     """
+    if isinstance(X, CSR):
+        _refuse(*_inspect_csr(*X[:3], np.uint64(X.n_features)))
+        return X
+    if isinstance(X, Dense):
+        X = X.values
     sparse = bool(sp.issparse(X))
     dimensions = len(X.shape) if sparse else np.ndim(X)
     if dimensions != 2:
@@ -152,6 +157,7 @@ def _refuse(found: int, row: int) -> None:
         BAD_POINTERS: "is not a valid CSR matrix: its row pointers are out of order",
         INDEX_OUT_OF_RANGE: "is not a valid CSR matrix: it has a column index outside the matrix",
         NOT_FINITE: "contains NaN or infinity",
+        NOT_SORTED: "is not in order: a row's column indices must rise",
     }[found]
     raise ValueError(f"Input X {problem} (first seen in row {row})")
 

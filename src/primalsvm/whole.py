@@ -2,7 +2,10 @@
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 PARTIAL = ".partial-"
 
@@ -15,12 +18,13 @@ def beside(path: Path) -> Path:
     return path.with_name(f"{path.name}{PARTIAL}{os.getpid()}")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, or leave what is there as it was."""
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of what is there when all is written; if not, that stays as it was."""
     partial = beside(path)
     try:
         with partial.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
@@ -30,6 +34,12 @@ def write_whole(path: Path, data: bytes) -> None:
     finally:
         partial.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, or leave what is there as it was."""
+    with written_whole(path) as file:
+        file.write(data)
 
 
 def sync_folder(folder: Path) -> None:

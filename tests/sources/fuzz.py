@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from primalsvm.sources import svmlight
-from primalsvm.sources.svmlight import FormatError, parse_text
+from primalsvm.sources.svmlight import Place, based, parse_text
+from primalsvm.sources.texts import FormatError
 from primalsvm.team import Team
 from tests.sources.plain_svmlight import RefusedError, plain_rows
 
@@ -53,7 +54,8 @@ def compare(text, part, team):
         expected = None
     svmlight.PART = part
     try:
-        found = parse_text(np.frombuffer(text, np.uint8), "fuzz", None, True, np.dtype(np.float64), team)
+        block = parse_text(np.frombuffer(text, np.uint8), Place("fuzz"), np.dtype(np.float64), team)
+        found = based(block, "fuzz", None, True)
         said: object = (found.X.shape[0], int(found.X.nnz))
     except FormatError as error:
         found, said = None, str(error).partition(": ")[2][:20]

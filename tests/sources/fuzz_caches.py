@@ -41,8 +41,8 @@ def seeds(folder):
     path, found = Path(folder) / "seed", []
     for matrix in (X, X.astype(np.float32), X.toarray(), (10 * X.toarray()).astype(np.uint8)):
         for queries in (False, True):
-            with CacheWriter(path, 5, sp.issparse(matrix), matrix.dtype, queries) as writer:
-                writer.append(matrix, Y, np.arange(12) // 4)
+            with CacheWriter(path, 5, sp.issparse(matrix), matrix.dtype) as writer:
+                writer.append(matrix, Y, np.arange(12) // 4 if queries else None)
             found.append({file.name: file.read_bytes() for file in path.iterdir()})
     return found
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from primalsvm.sources.arrays import ArrayFile
-from primalsvm.sources.svmlight import FormatError
+from primalsvm.sources.texts import FormatError
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(30, 4))

@@ -20,9 +20,9 @@ QID = np.arange(40) // 7
 
 def written(path, matrix, queries=True, cuts=(0, 11, 11, 40)):
     sparse = sp.issparse(matrix)
-    with CacheWriter(path, 9, sparse, matrix.dtype, queries) as writer:
+    with CacheWriter(path, 9, sparse, matrix.dtype) as writer:
         for a, b in itertools.pairwise(cuts):
-            writer.append(matrix[a:b], Y[a:b], QID[a:b])
+            writer.append(matrix[a:b], Y[a:b], QID[a:b] if queries else None)
     return path
 
 
@@ -48,7 +48,7 @@ def test_dense_rows_come_back(tmp_path):
 
 def test_an_error_while_writing_leaves_what_was_there(tmp_path):
     path = written(tmp_path / "a.cache", X)
-    with pytest.raises(ValueError, match="could not convert"), CacheWriter(path, 9, True, float, False) as writer:
+    with pytest.raises(ValueError, match="could not convert"), CacheWriter(path, 9) as writer:
         writer.append(X, ["label"] * 40)
     verify(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.cache"]
@@ -58,7 +58,7 @@ def test_an_error_while_writing_leaves_what_was_there(tmp_path):
 def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     with pytest.raises(CacheError, match="left alone"):
-        CacheWriter(tmp_path / "mine", 9, True, float, False)
+        CacheWriter(tmp_path / "mine", 9)
     with pytest.raises(CacheError, match="is not a cache"):
         open_cache(tmp_path / "mine")
 

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from primalsvm.sources.svmlight import FormatError, read_svmlight
+from primalsvm.sources.svmlight import read_svmlight
+from primalsvm.sources.texts import FormatError
 
 MANY = 10_000_000
 LARGE = 100_000_000
@@ -16,7 +17,8 @@ MULTIPLE = 5  # of the text: an entry of three letters, `1:1`, takes twelve byte
 # A process inherits the largest size that its parent ever had as its own `ru_maxrss`, but not as its VmHWM.
 PEAK = """
 import resource, sys
-from primalsvm.sources.svmlight import FormatError, read_svmlight
+from primalsvm.sources.svmlight import read_svmlight
+from primalsvm.sources.texts import FormatError
 
 def peak():
     try:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from primalsvm.sources import svmlight
-from primalsvm.sources.svmlight import FormatError, read_svmlight
+from primalsvm.sources.svmlight import read_svmlight
+from primalsvm.sources.texts import FormatError
 from tests.sources.fuzz import fuzz
 
 
@@ -67,7 +68,7 @@ def test_any_rows_come_back(tmp_path_factory, rows, end, final):
 
 def test_spaces_comments_empty_lines_and_queries(part, tmp_path):
     text = "# first\n\n  1 \t qid:3 2:0.5   7:1e-3 # 9:9\n#\n-1.5 qid:3\r\n\t\n+2 qid:4 1:-.25#x\n0 qid:12 1:7"
-    X, y, qid = read(tmp_path, text)
+    X, y, qid, _ = read(tmp_path, text)
     assert y.tolist() == [1.0, -1.5, 2.0, 0.0] and qid.tolist() == [3, 3, 4, 12]
     assert X.toarray().tolist() == [[0, 0.5, 0, 0, 0, 0, 1e-3], [0] * 7, [-0.25, *[0] * 6], [7.0, *[0] * 6]]
 
@@ -137,7 +138,7 @@ def test_nothing(tmp_path):
 def test_numbers_of_many_digits_are_exact(part, tmp_path):
     many = "0." + "1" * 400
     between = "9007199254740993.00000000000000000000000001"  # just above the middle of two doubles
-    X, y, _ = read(tmp_path, f"{between} 1:{many} 2:{between}\n1 2:9007199254740993.0000000000000\n")
+    X, y, *_ = read(tmp_path, f"{between} 1:{many} 2:{between}\n1 2:9007199254740993.0000000000000\n")
     assert X.toarray().tolist() == [[float(many), float(between)], [0, 9007199254740992.0]]
     assert y[0] == float(between) == 9007199254740994.0
 

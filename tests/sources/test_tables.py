@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from primalsvm import LinearSVC
 from primalsvm.sources.layout import MANY, TableLayout
-from primalsvm.sources.svmlight import FormatError
 from primalsvm.sources.tables import TableFile
+from primalsvm.sources.texts import FormatError
 from tests.real.datasets import folder
 
 FRAME = pd.DataFrame(

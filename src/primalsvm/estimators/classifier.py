@@ -3,8 +3,10 @@
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +15,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 import primalsvm
 from primalsvm.checkpoints import Checkpoint, Keeper, identity
 from primalsvm.estimators.progress import progress_bar
-from primalsvm.inputs import as_batch, as_weights, refuse_text_columns
+from primalsvm.inputs import as_batch, as_rows, as_weights, refuse_text_columns
 from primalsvm.losses import by_name
+from primalsvm.memory import available
 from primalsvm.objective import Problem, check_labels
-from primalsvm.rows import Batch, take_batch, total_weight
+from primalsvm.options import check_number
+from primalsvm.rows import CSR, Batch, Dense, Stored, shape, take_batch, total_weight
 from primalsvm.solution import Certificate, Solution, Status
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.protocol import Solver
+from primalsvm.sources.layout import Layout, TableLayout
+from primalsvm.sources.opening import AT_ONCE, AnySource, held, is_source, seen_by
 
 
 class MarginClassifier(ClassifierMixin, BaseEstimator):
@@ -41,22 +47,112 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         "n_jobs": (Integral, type(None)),
     }
 
+    def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit to rows X, labels y (any two values) and weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+            The kernel matrix if the kernel is "precomputed".
+        y : array of shape (n_samples,); a source brings its own
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the row twice, 0 the same as no row.
+
+        Returns
+        -------
+        self
+        """
+        if not is_source(X):
+            return self._fit(X, y, sample_weight, None)
+        if y is not None:
+            raise ValueError("a source brings its own labels: y must not be given")
+        self._check_parameters()
+        with held(X, self._budget()) as found:
+            if found.y is None:
+                raise ValueError("the source has no labels: there is nothing to learn from")
+            self._fit(found.X, found.y, sample_weight, found.cache)
+        self.layout_: Layout | None = found.layout
+        if isinstance(found.layout, TableLayout):
+            self.feature_names_in_ = np.array(found.layout.feature_names, object)
+        return self
+
     @abstractmethod
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
+        """Fit to arrays, or to rows of a cache; its path is given if they are too many for memory."""
+
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """A score for every row; positive means `classes_[1]`."""
+        """A score for every row; positive means `classes_[1]`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "coef_")
+        if is_source(X):
+            return np.concatenate([np.zeros(0), *(scores for scores, _ in self.judged(X))])
+        refuse_text_columns(X)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+        return self._scores(as_rows(X))
+
+    @abstractmethod
+    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
+        """A score for every row."""
+
+    def judged(self, source: AnySource) -> Iterator[tuple[npt.NDArray[np.float64], Any]]:
+        """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none."""
+        n = self.n_features_in_
+        for X, y in seen_by(source, getattr(self, "layout_", None), n).blocks(AT_ONCE):
+            if X.shape[1] != n:
+                raise ValueError(f"{source.path} has {X.shape[1]} features, but the model has {n}")
+            yield self._scores(as_rows(X)), y
+
+    def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of rows whose class is foretold.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+        y : array of shape (n_samples,); a source brings its own
+        sample_weight : array of shape (n_samples,), optional; not with a source
+
+        Returns
+        -------
+        float
+        """
+        if not is_source(X):
+            return float(super().score(X, y, sample_weight))
+        if y is not None or sample_weight is not None:
+            raise ValueError("a source brings its own labels: neither y nor sample_weight must be given")
+        check_is_fitted(self, "coef_")
+        rows = right = 0
+        for scores, labels in self.judged(X):
+            if labels is None:
+                raise ValueError(f"{X.path} has no labels to compare with")
+            rows += scores.shape[0]
+            right += int(np.count_nonzero(self._named(scores) == labels))
+        if not rows:
+            raise ValueError(f"{X.path} holds no rows")
+        return right / rows
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
+        return self._named(self.decision_function(X))
+
+    def _named(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """The class that each score means."""
         labels: npt.NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
         return labels
 
@@ -91,12 +187,15 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def _enter(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[Any, Batch]:
         """Check everything once; the rows with labels −1 and +1 and all weights. Sets `classes_`."""
         self._check_parameters()
-        if hasattr(X, "to_arrays"):
-            if y is not None:
-                raise ValueError("a source brings its own labels: y must not be given")
-            X, y = X.to_arrays()
-        refuse_text_columns(X)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False)
+        if isinstance(X, CSR | Dense):  # of a cache: they are checked below
+            self.n_features_in_ = shape(X)[1]
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            refuse_text_columns(X)
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, y_numeric=False
+            )
+        self.__dict__.pop("layout_", None)
         check_classification_targets(y)
         classes, codes = label_codes(np.asarray(y))
         if len(classes) < 2:
@@ -106,9 +205,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 f"Only binary classification is supported so far; y holds {len(classes)} classes. "
                 "Wrap the estimator in sklearn.multiclass.OneVsRestClassifier"
             )
-        batch = self._weigh(as_batch(X, 2.0 * codes - 1.0, sample_weight), classes, codes)
+        batch = self._weigh(as_batch(X, np.where(codes, 1.0, -1.0), sample_weight), classes, codes)
         check_labels(batch)
         self.classes_ = classes
+        self.n_samples_fit_ = int(codes.shape[0])
         return X, batch
 
     def _weigh(self, batch: Batch, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> Batch:
@@ -131,6 +231,13 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def _problem(self, batch: Batch) -> Problem:
         return Problem(by_name(self.loss), self._lam(batch), self._intercept())
 
+    def _budget(self) -> float:
+        """Bytes that rows, or features, may take."""
+        if self.memory is None:
+            return 0.5 * available()
+        check_number("memory", self.memory, 0.0)
+        return float(self.memory)
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -150,10 +257,12 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 start=start, watch=watch, keep=keep, resume=resume,
             )  # fmt: skip
 
-    def _hold_out(self, batch: Batch, seed: int) -> tuple[Batch, Batch | None]:
+    def _hold_out(self, batch: Batch, seed: int, cache: Path | None = None) -> tuple[Batch, Batch | None]:
         """The rows to train on, and with early stopping those held out; the share of the classes is the same."""
         if not self.early_stopping:
             return batch, None
+        if cache is not None:
+            raise ValueError(f"early_stopping needs the rows in memory, and those of {cache} are too many")
         rows = np.arange(batch.y.shape[0])
         parts = train_test_split(rows, test_size=self.validation_fraction, random_state=seed, stratify=batch.y)
         kept, held = (take_batch(batch, np.sort(part)) for part in parts)

@@ -18,10 +18,12 @@ from primalsvm.maps.nystroem import KernelValues, NystroemMap
 from primalsvm.persistence import ModelError, read_model, reason, write_model
 from primalsvm.solution import TRACE_DTYPE, Certificate, Status
 from primalsvm.solvers.asset import Asset
+from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.sources.layout import SvmlightLayout, TableLayout
 from primalsvm.team import team_size
 
 ESTIMATORS: dict[str, type[MarginClassifier]] = {"LinearSVC": LinearSVC, "SVC": SVC}
@@ -31,10 +33,10 @@ KERNELS = (
 )
 PARTS = (
     *(losses.Hinge, losses.SmoothedHinge, losses.SquaredHinge, losses.Logistic),
-    *(Asset, DualAscent, KernelPegasos, Newton, Pegasos),
+    *(Asset, BlockAscent, DualAscent, KernelPegasos, Newton, Pegasos),
     *KERNELS,
     *(kernels.Points, FourierMap, KernelValues, NystroemMap, FourierFeatures, Nystroem),
-    *(Certificate, Status),
+    *(Certificate, Status, SvmlightLayout, TableLayout),
 )
 KNOWN: dict[str, type] = {part.__name__: part for part in PARTS}
 
@@ -94,6 +96,11 @@ def agree(estimator: Any) -> None:
         isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
     ):
         raise ModelError("the names of the features do not agree with their number")
+    layout = getattr(estimator, "layout_", None)
+    if not isinstance(layout, SvmlightLayout | TableLayout | None) or (
+        isinstance(layout, TableLayout) and layout.n_features != n
+    ):
+        raise ModelError("its layout is not one, or has another number of features")
     _agree_on_the_fit(estimator)
 
 

@@ -1,23 +1,27 @@
 """`LinearSVC`: a linear support vector classifier with a certificate."""
 
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.streaming import StreamingClassifier
-from primalsvm.inputs import as_rows, refuse_text_columns
 from primalsvm.losses import Loss
 from primalsvm.memory import check_fits
-from primalsvm.rows import Batch, Rows, Vector, shape
+from primalsvm.rows import Batch, Rows, Stored, Vector, shape
 from primalsvm.solvers.asset import Asset
+from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.drive import choose
+from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
+from primalsvm.sources.filed import filed_rows
 from primalsvm.team import team_for
 
+ROW_BYTES = 48  # that Newton keeps of each row
 VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
 
 
@@ -57,6 +61,9 @@ class LinearSVC(StreamingClassifier):
         Evaluations without a lower held-out error after which `early_stopping` stops.
     checkpoint : Checkpoint or None, default=None
         Where to keep the state of the fit, to go on from there after a crash (`primalsvm.Checkpoint`).
+    memory : float or None, default=None
+        Bytes that the rows of a source (`primalsvm.open`) may take; None is half of what is available. Of a larger
+        source blocks of rows are read in each epoch, and dual ascent goes over these (`BlockAscent`).
     random_state : int, RandomState instance or None, default=None
     n_jobs : int or None, default=None
         Threads: None is one, -1 all cores. The same `random_state` and `n_jobs` give the same bits.
@@ -78,8 +85,9 @@ class LinearSVC(StreamingClassifier):
         Epochs.
     n_steps_ : int
         Updates.
-    n_features_in_ : int
+    n_features_in_, n_samples_fit_ : int
     feature_names_in_ : ndarray, if the input had names
+    layout_ : how the rows of a source became features, after a fit to one
 
     Examples
     --------
@@ -112,6 +120,7 @@ class LinearSVC(StreamingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         checkpoint: Checkpoint | None = None,
+        memory: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -132,50 +141,35 @@ class LinearSVC(StreamingClassifier):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.checkpoint = checkpoint
+        self.memory = memory
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Fit to rows X, labels y (any two values) and weights.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-        y : array of shape (n_samples,); a source brings its own
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is the same as the row twice, 0 the same as no row.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
         _, batch = self._enter(X, y, sample_weight)
-        d = shape(batch.rows)[1]
+        m, d = shape(batch.rows)
         check_fits(VECTORS * 8 * d, f"the weights of {d} features", "number the features that occur, or hash them")
         problem, seed = self._problem(batch), self._seed()
-        training, validation = self._hold_out(batch, seed)
+        training, validation = self._hold_out(batch, seed, cache)
         solver = choose(self.solver, *shape(training.rows))
-        self._keep(self._solve(problem, training, validation, seed, solver))
+        # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
+        if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
+            solution = self._solve(problem, training, validation, seed, solver)
+        else:
+            at_once, drop = int(self._budget() / 3), self.memory is not None
+            with filed_rows(cache, at_once, drop, self.n_jobs) as rows:
+                filed = training._replace(rows=rows)
+                solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
+                solution = self._solve(problem, filed, validation, seed, solver)
+        self._keep(solution)
         self._end_stream()
         return self
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """⟨w, x⟩ + b for every row; positive means `classes_[1]`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "coef_")
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
+        """⟨w, x⟩ + b for every row."""
         with team_for(self.n_jobs) as team:
-            scores = team.scores(as_rows(X), self.coef_[0])
+            scores = team.scores(rows, self.coef_[0])
         scores += self.intercept_[0]
         return scores
 

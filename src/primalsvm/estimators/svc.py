@@ -1,12 +1,12 @@
 """`SVC`: a kernel support vector classifier by low-dimensional features, with a certificate."""
 
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.pilot import towards_the_margin
@@ -21,23 +21,24 @@ from primalsvm.estimators.transformers import (
     kernel_of,
     points_of,
 )
-from primalsvm.inputs import as_multiplicity, as_rows, refuse_text_columns
+from primalsvm.inputs import as_multiplicity
 from primalsvm.losses import Loss
 from primalsvm.maps.features import as_features, in_slots, scores
 from primalsvm.maps.fourier import FourierMap
 from primalsvm.maps.gram import KernelMatrix
 from primalsvm.maps.kernels import precision_for
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
-from primalsvm.memory import available, check_fits
+from primalsvm.memory import check_fits
 from primalsvm.objective import Problem
-from primalsvm.options import check_choice, check_number
-from primalsvm.rows import Batch, Dense, Distant, Rows, Vector, in_memory, shape
+from primalsvm.options import check_choice
+from primalsvm.rows import CSR, Batch, Dense, Distant, Rows, Stored, Vector, in_memory, shape
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.drive import choose
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
+from primalsvm.sources.opening import as_matrix
 from primalsvm.team import team_for
 
 IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
@@ -131,7 +132,7 @@ class SVC(StreamingClassifier):
     landmarks_ : array of shape (s, n_features), with Nyström features
     support_ : ndarray, with "exact"
         Which rows are support vectors.
-    classes_, certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, feature_names_in_
+    classes_, certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
         As in `LinearSVC`; the certificate is that of the mapped problem.
 
     Examples
@@ -201,22 +202,8 @@ class SVC(StreamingClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Fit to rows X, labels y (any two values) and weights.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-            The kernel matrix if `kernel="precomputed"`.
-        y : array of shape (n_samples,); a source brings its own
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is the same as the row twice, 0 the same as no row.
-
-        Returns
-        -------
-        self
-        """
-        X, batch = self._enter(X, y, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
+        X, batch = self._enter(as_matrix(X) if isinstance(X, CSR | Dense) else X, y, sample_weight)
         problem = self._problem(batch)
         seed = self._seed()
         if isinstance(self.approximation, str) and self.approximation == "exact":
@@ -243,23 +230,11 @@ class SVC(StreamingClassifier):
         self._end_stream()
         return self
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """⟨w, φ(x)⟩ + b for every row; positive means `classes_[1]`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "coef_")
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
+        """⟨w, φ(x)⟩ + b for every row."""
         with team_for(self.n_jobs) as team:
             feature_map, w = self.feature_map_.scorer(self.coef_[0])
-            found = scores(feature_map, w, as_rows(X), team)
+            found = scores(feature_map, w, rows, team)
         found += self.intercept_[0]
         return found
 
@@ -379,12 +354,6 @@ class SVC(StreamingClassifier):
         self.dual_coef_ = self.coef_
         self._end_stream()
         return self
-
-    def _budget(self) -> float:
-        if self.memory is None:
-            return 0.5 * available()
-        check_number("memory", self.memory, 0.0)
-        return float(self.memory)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -60,7 +60,7 @@ class BlockAscent:
     >>> from primalsvm.sources.filed import filed_rows
     >>> X, y = sp.csr_matrix([[2.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [-2.0, -1.0]]), np.array([1.0, 1.0, -1.0, -1.0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with CacheWriter(Path(folder) / "rows", 2, True, X.dtype, False) as writer:
+    ...     with CacheWriter(Path(folder) / "rows", 2) as writer:
     ...         writer.append(X, y)
     ...     with filed_rows(Path(folder) / "rows", at_once=24) as rows:
     ...         batch = Batch(rows, y, Weights(np.ones(1), 0))

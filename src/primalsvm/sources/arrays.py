@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from primalsvm.sources.svmlight import FormatError
+from primalsvm.sources.texts import FormatError
 
 SPARSE_PARTS = {"data", "indices", "indptr", "shape"}  # as scipy.sparse.save_npz calls them
 UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
@@ -44,6 +44,10 @@ class ArrayFile:
         if self.path.suffix == ".npz":
             return self._matrix_and_labels()
         return self._parted(self._table(), 0)
+
+    def memory_needed(self) -> int:
+        """About how many bytes all rows take: as many as the file, or more if it is compressed."""
+        return self.path.stat().st_size
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
         """The rows in order, as matrices and labels of about so many bytes each.

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from primalsvm.sources.svmlight import FormatError, decompressor
+from primalsvm.sources.texts import FormatError, beginning, decompressor
 
 BLOCK = 1 << 22  # bytes of CSV text that are parsed at a time; a row must fit
 ROWS = 1 << 14  # of Parquet that are decoded at a time
@@ -32,7 +32,7 @@ def format_of(path: Path, delimiter: str | None = None) -> str:
     """
     if delimiter is not None:
         return "CSV"
-    suffix = _suffix(path)
+    suffix = plain_suffix(path)
     found = FORMATS.get(suffix)
     if found is None or (found != "CSV" and path.suffix != suffix):
         raise FormatError(
@@ -62,6 +62,19 @@ def batches_of(path: Path, names: Sequence[str], delimiter: str | None = None) -
             yield _plain(batch)
 
 
+def rows_about(path: Path, delimiter: str | None = None) -> int:
+    """How many rows a table has, about."""
+    if format_of(path, delimiter) == "Parquet":
+        from pyarrow.parquet import read_metadata
+
+        return int(read_metadata(path).num_rows)
+    if format_of(path, delimiter) == "CSV":
+        text, times = beginning(path)
+        return int(times * text.count(b"\n"))
+    names = list(columns_of(path, delimiter))
+    return sum(batch.num_rows for batch in batches_of(path, names[:1], delimiter))
+
+
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type is text."""
     types = _pyarrow("tables").types
@@ -77,7 +90,8 @@ def _plain(batch: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _suffix(path: Path) -> str:
+def plain_suffix(path: Path) -> str:
+    """The suffix of a path, that of the compression apart."""
     return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
 
 
@@ -114,7 +128,7 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
 
 def _open_csv(pa: Any, path: Path, delimiter: str | None, stack: ExitStack) -> tuple[Any, Any]:
     if delimiter is None:
-        delimiter = "\t" if _suffix(path) == ".tsv" else ","
+        delimiter = "\t" if plain_suffix(path) == ".tsv" else ","
     csv = pa.csv
     opener = decompressor(path)
     missing = pa.array(csv.ConvertOptions().null_values, pa.string())

@@ -1,6 +1,6 @@
 """The cache: rows in a folder of plain `.npy` files, mapped into memory instead of read, with a JSON header.
 
-    header.json                           format, version, rows, features, entries; the size and CRC-32 of each file
+    header.json                           format, version, rows, features, entries, layout; size and CRC-32 of each file
     data.npy  indices.npy  indptr.npy     compressed sparse rows; or
     values.npy                            dense rows
     y.npy  [qid.npy]                      labels, queries
@@ -23,11 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from primalsvm.rows import CSR, Dense, Stored, Vector
+from primalsvm.sources.layout import Layout, layout_to_dict
 from primalsvm.whole import beside, sync_folder
 
 FORMAT, VERSION = "primalsvm cache", 1
 HEADER = "header.json"
-LARGEST_HEADER = 1 << 20  # bytes
+LARGEST_HEADER = 1 << 24  # bytes; a layout lists all categories
 AT_ONCE = 1 << 24  # bytes that are checked at a time
 VALUES = (np.float64, np.float32, np.uint8)  # what kernels read as it is
 LONGEST_REASON = 200  # characters
@@ -73,6 +74,19 @@ class _Column:
         self.file.write(array.data)
         self.length += array.shape[0]
 
+    def add(self, number: int) -> None:
+        """Add a number to all that has been written."""
+        self._write_header()
+        self.file.flush()
+        values = np.lib.format.open_memmap(self.path, mode="r+")
+        self.checksum = 0
+        for first in range(0, self.length, AT_ONCE):
+            part: Any = values[first : first + AT_ONCE]
+            part += number
+            self.checksum = zlib.crc32(memoryview(part).cast("B"), self.checksum)
+        values.flush()
+        self.file.seek(0, os.SEEK_END)
+
     def close(self) -> dict[str, Any]:
         if self._write_header() != self.header_bytes:  # NumPy leaves room for the length to grow
             raise CacheError(f"the header of {self.path.name} outgrew its place")
@@ -89,14 +103,21 @@ class CacheWriter:
     Parameters
     ----------
     path : the folder to make
-    n_features : the number of columns
+    n_features : the number of columns; of sparse rows it may be told later
     sparse : compressed sparse rows, or dense ones
     dtype : of the values
-    queries : whether rows have a qid
+    layout : how the rows were made; it, too, may be told later
     """
 
-    def __init__(self, path: str | os.PathLike[str], n_features: int, sparse: bool, dtype: Any, queries: bool) -> None:
-        self.path, self.n_features, self.sparse = Path(path), n_features, sparse
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        n_features: int = 0,
+        sparse: bool = True,
+        dtype: Any = np.float64,
+        layout: Layout | None = None,
+    ) -> None:
+        self.path, self.n_features, self.sparse, self.layout = Path(path), n_features, sparse, layout
         if self.path.exists() and not (self.path / HEADER).is_file():
             raise CacheError(f"{self.path} is there already, and is not a cache: it is left alone")
         self.folder = beside(self.path)
@@ -106,8 +127,6 @@ class CacheWriter:
             kinds |= {"data": (dtype, None), "indices": (np.int32, None), "indptr": (np.int64, None)}
         else:
             kinds |= {"values": (dtype, n_features)}
-        if queries:
-            kinds |= {"qid": (np.int64, None)}
         self.columns = {name: _Column(self.folder / f"{name}.npy", *kind) for name, kind in kinds.items()}
         self.entries = 0
         if sparse:
@@ -120,16 +139,31 @@ class CacheWriter:
         """Rows, labels and queries."""
         if self.sparse:
             X = sp.csr_matrix(X)
-            self.columns["data"].append(X.data)
-            self.columns["indices"].append(X.indices)
-            self.columns["indptr"].append(X.indptr[1:].astype(np.int64) + self.entries)
-            self.entries += int(X.nnz)
-        else:
-            self.columns["values"].append(X)
-            self.entries += int(np.size(X))
-        self.columns["y"].append(y)
-        if "qid" in self.columns:
+            self.append_csr(X.data, X.indices, X.indptr, y, qid)
+            return
+        self.columns["values"].append(X)
+        self.entries += int(np.size(X))
+        self._append_labels(y, qid)
+
+    def append_csr(self, data: Any, indices: Any, indptr: Any, y: Any, qid: Any = None) -> None:
+        """The same, given the parts of a CSR matrix."""
+        self.columns["data"].append(data)
+        self.columns["indices"].append(indices)
+        self.columns["indptr"].append(indptr[1:].astype(np.int64) + self.entries)
+        self.entries += int(indptr[-1])
+        self._append_labels(y, qid)
+
+    def _append_labels(self, y: Any, qid: Any) -> None:
+        if qid is not None:
+            if "qid" not in self.columns:
+                self.columns["qid"] = _Column(self.folder / "qid.npy", np.int64)
             self.columns["qid"].append(qid)
+        self.columns["y"].append(y)
+
+    def shift_indices(self, by: int) -> None:
+        """Add a number to all indices so far."""
+        if by:
+            self.columns["indices"].add(by)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -143,6 +177,8 @@ class CacheWriter:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _finish(self) -> None:
+        if "qid" in self.columns and self.columns["qid"].length != self.columns["y"].length:
+            raise CacheError(f"{self.path}: some rows have a qid, and some have none")
         files = {f"{name}.npy": column.close() for name, column in self.columns.items()}
         header = {
             "format": FORMAT,
@@ -151,6 +187,7 @@ class CacheWriter:
             "features": self.n_features,
             "entries": self.entries,
             "sparse": self.sparse,
+            "layout": layout_to_dict(self.layout),
             "files": files,
         }
         with (self.folder / HEADER).open("w", encoding="utf-8") as file:

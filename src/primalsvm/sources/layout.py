@@ -1,13 +1,16 @@
-"""Which columns of a table become which features.
+"""How the rows of a file become features: which columns of a table, and how text numbers them.
 
-A layout is found in the table that a model is trained on, and is applied to every table that the model sees later. It
-is made of plain values, so that it can be stored in a model file or in the header of a cache.
+A layout is found in the file that a model is trained on, and is applied to every file that the model sees later. It is
+made of plain values, so that it can be stored in a model file or in the header of a cache.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
 
 MANY = 1000  # categories: a text column with more of them is an identifier rather than a property
 DENSE_FEATURES = 64  # up to so many features a dense row is short, and kernels go through it fastest
@@ -108,6 +111,58 @@ class TableLayout:
             categorical = tuple(tuple(map(_tuple, pair)) if isinstance(pair, tuple) else pair for pair in pairs)
         rest = {name: _tuple(value) for name, value in found.items() if name != "categorical"}
         return cls(categorical=categorical, **rest)
+
+
+@dataclass(frozen=True)
+class SvmlightLayout:
+    """How svmlight/LIBSVM text numbers its features: from 0 on, or from 1."""
+
+    zero_based: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.zero_based, bool):
+            raise ValueError("this is not a layout of svmlight text: zero_based must be true or false")
+
+
+Layout: TypeAlias = TableLayout | SvmlightLayout
+
+
+def layout_to_dict(layout: Layout | None) -> dict[str, Any] | None:
+    """The layout as a dictionary that JSON can hold."""
+    return None if layout is None else {"kind": type(layout).__name__, **asdict(layout)}
+
+
+def layout_from_dict(found: Any) -> Layout | None:
+    """The layout that `layout_to_dict` gave; a ValueError if it is anything else."""
+    if found is None:
+        return None
+    _expect(isinstance(found, Mapping), "a mapping is needed")
+    fields_ = {name: value for name, value in found.items() if name != "kind"}
+    if found.get("kind") == "SvmlightLayout" and set(fields_) == {"zero_based"}:
+        return SvmlightLayout(fields_["zero_based"])
+    _expect(found.get("kind") == "TableLayout", "its kind is unknown")
+    return TableLayout.from_dict(fields_)
+
+
+def codes_of(layout: Layout | None, y: Any) -> npt.NDArray[np.float64]:
+    """Labels as the numbers that a cache keeps: themselves, or their places among the classes of a layout."""
+    if isinstance(layout, TableLayout) and layout.target_kind == "text":
+        places: npt.NDArray[np.float64] = np.searchsorted(np.array(layout.classes), y).astype(np.float64)
+        return places
+    if np.asarray(y).dtype.kind not in "biuf":
+        raise ValueError("the labels of a cache are numbers, not text")
+    return np.asarray(y, np.float64)
+
+
+def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels from the numbers that a cache keeps."""
+    if not isinstance(layout, TableLayout) or layout.target_kind == "real":
+        return codes
+    if layout.target_kind == "text":
+        places = codes.astype(np.int64)
+        _expect(bool(((places >= 0) & (places < len(layout.classes))).all()), "there are labels without a class")
+        return np.array(layout.classes)[places]
+    return codes.astype(np.bool_ if layout.target_kind == "bool" else np.int64)
 
 
 def _tuple(value: Any) -> Any:

@@ -9,10 +9,8 @@ not understood is an error that names file, line and column.
 import bz2
 import gzip
 import lzma
-import mmap
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +21,7 @@ import scipy.sparse as sp
 from primalsvm.compiled import exact_kernel
 from primalsvm.rows import Vector
 from primalsvm.sources.decimals import AMBIGUOUS, NO_NUMBER, SIGNIFICANT, decimal
+from primalsvm.sources.texts import FormatError, Reader, text_of
 from primalsvm.team import Team, team_for
 
 # What a line may be refused for.
@@ -58,16 +57,33 @@ ROWS_AT_ONCE = 1000  # that are written
 SHOWN = 40  # characters of a token that an error shows
 
 
-class FormatError(ValueError):
-    """A file that is not what it should be: the sentence names file, line and column."""
-
-
 class Rows(NamedTuple):
     """What a file holds."""
 
     X: sp.csr_matrix
     y: Vector
     qid: Vector | None
+    zero_based: bool
+
+
+class Block(NamedTuple):
+    """What a part of a file holds: rows as in CSR, the indices as they are written."""
+
+    data: Vector
+    indices: Vector
+    indptr: Vector
+    y: Vector
+    qid: Vector | None
+    smallest: int  # index
+    largest: int  # −1: there is none
+
+
+class Place(NamedTuple):
+    """Where a part of a file is: its name, and how many lines and rows come before."""
+
+    name: str
+    lines: int = 0
+    rows: int = 0
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
@@ -221,18 +237,46 @@ def read_svmlight(
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
     path = Path(path)
     with text_of(path) as text, team_for(n_jobs) as team:
-        return parse_text(text, str(path), n_features, zero_based, np.dtype(dtype), team)
+        return based(parse_text(text, Place(str(path)), np.dtype(dtype), team), str(path), n_features, zero_based)
 
 
-def parse_text(
-    text: Vector,
-    name: str,
-    n_features: int | None,
-    zero_based: bool | Literal["auto"],
-    dtype: np.dtype[Any],
-    team: Team,
-) -> Rows:
-    """The rows of a buffer of bytes; `name` is what errors call it."""
+def based(block: Block, name: str, n_features: int | None, zero_based: bool | Literal["auto"]) -> Rows:
+    """The rows with columns from 0 on; the block's indices are changed in place."""
+    base = 0 if zero_based is True or (zero_based == "auto" and block.smallest == 0) else 1
+    if base == 1:
+        if block.smallest == 0:
+            row = int(np.searchsorted(block.indptr, np.flatnonzero(block.indices == 0)[0], side="right"))
+            raise FormatError(f"{name}: row {row} has the index 0, but zero_based=False")
+        np.subtract(block.indices, 1, out=block.indices)
+    d = max(block.largest + 1 - base, 0) if n_features is None else n_features
+    if block.largest + 1 - base > d:
+        raise FormatError(f"{name} has the index {block.largest}, but there are only n_features={n_features} features")
+    X: Any = sp.csr_matrix((block.data, block.indices, block.indptr), shape=(block.y.shape[0], d), copy=False)
+    return Rows(X, block.y, block.qid, base == 0)
+
+
+def blocks_of(reader: Reader, name: str, n_bytes: int, dtype: np.dtype[Any], team: Team) -> Iterator[Block]:
+    """The rows of a text in order, about n_bytes of it at a time."""
+    place = Place(name)
+    left: list[bytes] = []  # of a line that is not whole yet
+    while True:
+        more = reader.read(n_bytes)
+        end = more.rfind(b"\n") + 1
+        if more and not end:
+            left.append(more)
+            continue
+        text = np.frombuffer(b"".join([*left, more[:end]]), np.uint8)
+        left = [more[end:]]
+        if text.shape[0]:
+            block = parse_text(text, place, dtype, team)
+            yield block
+            place = Place(name, place.lines + int(np.count_nonzero(text == NEWLINE)), place.rows + block.y.shape[0])
+        if not more:
+            return
+
+
+def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], team: Team) -> Block:
+    """The rows of a buffer of bytes."""
     parts = line_parts(text, PART)
     bounds = np.array(team.run(lambda a, b: count(text, a, b), parts), np.int64).reshape(-1, 2)
     bounds[-1:, 0] += 1  # the last line may have no end
@@ -261,7 +305,7 @@ def parse_text(
 
     for status, where in team.run(work, [(k,) for k in range(len(parts))]):
         if status != FINE:
-            raise FormatError(complaint(text, name, where, SENTENCES[status]))
+            raise FormatError(complaint(text, place, where, SENTENCES[status]))
     m, nnz = (int(summaries[:, k].sum()) for k in (0, 1))
     for array in (labels, queries, ends):
         close_gaps(array, row_at, summaries[:, 0])
@@ -270,34 +314,27 @@ def parse_text(
     indptr: Any = np.zeros(m + 1, np.int32 if nnz < 2**31 else np.int64)
     starts = np.concatenate([[0], np.cumsum(summaries[:, 1])[:-1]])
     np.add(ends[:m], np.repeat(starts, summaries[:, 0]), out=indptr[1:], casting="unsafe")
-    smallest, largest = int(summaries[:, 2].min()), int(summaries[:, 3].max())
-    base = 0 if zero_based is True or (zero_based == "auto" and smallest == 0) else 1
-    indices = indices[:nnz]
-    if base == 1:
-        if nnz and smallest == 0:
-            row = int(np.searchsorted(indptr, np.flatnonzero(indices == 0)[0], side="right"))
-            raise FormatError(f"{name}: row {row} has the index 0, but zero_based=False")
-        indices -= 1
-    d = max(largest + 1 - base, 0) if n_features is None else n_features
-    if largest + 1 - base > d:
-        raise FormatError(f"{name} has the index {largest}, but there are only n_features={n_features} features")
-    X: Any = sp.csr_matrix((values[:nnz], indices, indptr), shape=(m, d), copy=False)
+    smallest, largest = (int(summaries[:, 2].min()), int(summaries[:, 3].max())) if nnz else (1, -1)
+    values, indices = values[:nnz], indices[:nnz]
     if summaries[:, 4].any():
-        put_in_order(X, name, base)
+        values, indices = put_in_order(sp.csr_matrix((values, indices, indptr), shape=(m, largest + 1)), place)
     with_queries = queries[:m] != NO_QUERY
     if with_queries.any() and not with_queries.all():
-        raise FormatError(f"{name}: row {int(np.argmin(with_queries)) + 1} has no qid, but others have")
-    return Rows(X, labels[:m], queries[:m] if m and with_queries.all() else None)
+        row = place.rows + int(np.argmin(with_queries)) + 1
+        raise FormatError(f"{place.name}: row {row} has no qid, but others have")
+    qid = queries[:m] if m and with_queries.all() else None
+    return Block(values, indices, indptr, labels[:m], qid, smallest, largest)
 
 
 def line_parts(text: Vector, size: int) -> list[tuple[int, int]]:
     """Cut a text after line ends into parts of about this many bytes."""
-    parts, start = [], 0
-    while start < text.shape[0]:
-        stop = min(start + size, text.shape[0])
-        while stop < text.shape[0] and text[stop - 1] != NEWLINE:
-            found = np.flatnonzero(text[stop : stop + size] == NEWLINE)
-            stop = stop + int(found[0]) + 1 if found.size else min(stop + size, text.shape[0])
+    parts, start, n = [], 0, text.shape[0]
+    while start < n:
+        stop, window = min(start + size, n), 1 << 10
+        while stop < n and text[stop - 1] != NEWLINE:
+            found = np.flatnonzero(text[stop : stop + window] == NEWLINE)
+            stop = stop + int(found[0]) + 1 if found.size else min(stop + window, n)
+            window *= 2
         parts.append((start, stop))
         start = stop
     return parts or [(0, 0)]
@@ -312,22 +349,23 @@ def close_gaps(array: Vector, at: Vector, filled: Vector) -> None:
         to += int(n)
 
 
-def put_in_order(X: sp.csr_matrix, name: str, base: int) -> None:
-    """Sort the entries of each row; a feature that a row has twice is an error."""
+def put_in_order(X: sp.csr_matrix, place: Place) -> tuple[Vector, Vector]:
+    """Values and indices with the entries of each row sorted; a feature that a row has twice is an error."""
     X.has_sorted_indices = False
     X.sort_indices()
     twice = np.flatnonzero(np.diff(X.indices) == 0)
     rows = np.searchsorted(X.indptr, twice, side="right")
     within = twice[X.indptr[rows] > twice + 1] if twice.size else twice  # not from one row to the next
     if within.size:
-        row = int(np.searchsorted(X.indptr, within[0], side="right"))
-        raise FormatError(f"{name}: row {row} has the feature {int(X.indices[within[0]]) + base} twice")
+        row = place.rows + int(np.searchsorted(X.indptr, within[0], side="right"))
+        raise FormatError(f"{place.name}: row {row} has the feature {int(X.indices[within[0]])} twice")
+    return X.data, X.indices.astype(np.int32, copy=False)
 
 
-def complaint(text: Vector, name: str, where: int, sentence: str) -> str:
+def complaint(text: Vector, place: Place, where: int, sentence: str) -> str:
     """The sentence, with the line, the column and the word at fault."""
     before = text[:where]
-    line = 1 + int(np.count_nonzero(before == NEWLINE))
+    line = place.lines + 1 + int(np.count_nonzero(before == NEWLINE))
     last = np.flatnonzero(before[-(1 << 20) :] == NEWLINE)
     column = where - (len(before) - min(len(before), 1 << 20) + int(last[-1]) if last.size else -1)
     begin = where
@@ -338,7 +376,7 @@ def complaint(text: Vector, name: str, where: int, sentence: str) -> str:
         end += 1
     word = bytes(text[begin:end]).decode("utf-8", "backslashreplace")
     token = repr(word) if word else "the end of the line"
-    return f"{name}, line {line}, column {column}: {sentence.format(token=token)}"
+    return f"{place.name}, line {line}, column {column}: {sentence.format(token=token)}"
 
 
 def _separates(c: int) -> bool:
@@ -385,54 +423,3 @@ def write_svmlight(
                 if queries is not None:
                     head.append(f"qid:{queries[row]}")
                 file.write(" ".join([*head, *words[a:b]]) + "\n")
-
-
-# ---- files -----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def text_of(path: Path) -> Iterator[Vector]:
-    """The bytes of a file: mapped into memory, or decompressed into it."""
-    with path.open("rb") as file:
-        opener = decompressor(path)
-        if opener is not None:
-            yield np.frombuffer(decompressed(path, file, opener), np.uint8)
-            return
-        if not os.fstat(file.fileno()).st_size:
-            yield np.zeros(0, np.uint8)
-            return
-        try:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError):  # a pipe, or a file system that cannot
-            yield np.frombuffer(file.read(), np.uint8)
-            return
-        yield np.frombuffer(mapped, np.uint8)
-
-
-def decompressed(path: Path, file: Any, opener: Any) -> bytes:
-    """All of a compressed file."""
-    try:
-        with opener(file) as plain:
-            content: bytes = plain.read()
-            return content
-    except (MemoryError, ImportError):
-        raise
-    except Exception as error:  # each of the libraries has errors of its own
-        raise FormatError(f"{path} is damaged, or not compressed as its name says: {error}") from None
-
-
-def decompressor(path: Path) -> Any:
-    """How to read a compressed file, by its suffix; None: as it is."""
-    if path.suffix == ".gz":
-        return lambda file: gzip.GzipFile(fileobj=file)
-    if path.suffix == ".zst":
-        return _zstd_reader
-    return {".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}.get(path.suffix)
-
-
-def _zstd_reader(file: Any) -> Any:
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore]  # optional
-    except ImportError:
-        raise ImportError("reading .zst files needs the package zstandard: pip install 'primalsvm[zstd]'") from None
-    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)

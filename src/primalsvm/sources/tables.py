@@ -16,9 +16,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from primalsvm.rows import Vector
-from primalsvm.sources.batches import batches_of, columns_of, format_of, is_text
+from primalsvm.sources.batches import batches_of, columns_of, format_of, is_text, rows_about
 from primalsvm.sources.layout import MANY, TableLayout, TargetKind
-from primalsvm.sources.svmlight import FormatError
+from primalsvm.sources.texts import FormatError
 
 SHOWN = 10  # names or values that an error lists
 AT_ONCE = 1 << 24  # bytes of rows that are put together when all are asked for
@@ -99,6 +99,10 @@ class TableFile:
             yield _joined(parts)
         if not seen:
             raise FormatError(f"{self.path} is a table without rows")
+
+    def memory_needed(self) -> int:
+        """About how many bytes all rows take."""
+        return rows_about(self.path, self.delimiter) * self.layout_used.row_bytes
 
     def _find_layout(self) -> TableLayout:
         columns = columns_of(self.path, self.delimiter)

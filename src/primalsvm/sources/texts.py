@@ -1,0 +1,99 @@
+"""The bytes of files, plain or compressed (.gz, .bz2, .xz, .zst); the path `-` is standard input."""
+
+import bz2
+import gzip
+import lzma
+import mmap
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primalsvm.rows import Vector
+
+STANDARD_INPUT = Path("-")
+SAMPLE = 1 << 22  # bytes of text that tell what the rest is like
+
+
+class FormatError(ValueError):
+    """A file that is not what it should be: the sentence names file, line and column."""
+
+
+@contextmanager
+def text_of(path: Path) -> Iterator[Vector]:
+    """All bytes of a file: mapped into memory, or read or decompressed into it."""
+    if path != STANDARD_INPUT and decompressor(path) is None and path.stat().st_size:
+        with path.open("rb") as file:
+            try:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError):  # a pipe, or a file system that cannot
+                yield np.frombuffer(file.read(), np.uint8)
+            else:
+                yield np.frombuffer(mapped, np.uint8)
+        return
+    with reader_of(path) as reader:
+        yield np.frombuffer(reader.read(), np.uint8)
+
+
+class Reader:
+    """Reads a file's text from its beginning to its end."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path, self.file = path, file
+
+    def read(self, n: int = -1) -> bytes:
+        """The next n bytes, fewer at the end; all that are left."""
+        try:
+            content: bytes = self.file.read(n)
+            return content
+        except (MemoryError, ImportError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # each of the libraries has errors of its own
+            raise FormatError(f"{self.path} is damaged, or not compressed as its name says: {error}") from None
+
+
+@contextmanager
+def reader_of(path: Path) -> Iterator[Reader]:
+    """Open a file for reading, decompressed."""
+    if path == STANDARD_INPUT:
+        yield Reader(Path("standard input"), sys.stdin.buffer)
+        return
+    with path.open("rb") as file:
+        opener = decompressor(path)
+        if opener is None:
+            yield Reader(path, file)
+            return
+        with opener(file) as plain:
+            yield Reader(path, plain)
+
+
+def beginning(path: Path) -> tuple[bytes, float]:
+    """The beginning of a file's text, and how many times longer all of it is, about."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        opener = decompressor(path)
+        with opener(file) if opener is not None else file as plain:
+            text = Reader(path, plain).read(SAMPLE)
+            taken = min(file.tell(), size) if opener is not None else len(text)
+    return text, size / max(taken, 1) if len(text) == SAMPLE else 1.0
+
+
+def decompressor(path: Path) -> Any:
+    """How to read a compressed file, by its suffix; None: as it is."""
+    if path.suffix == ".gz":
+        return lambda file: gzip.GzipFile(fileobj=file)
+    if path.suffix == ".zst":
+        return _zstd_reader
+    return {".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}.get(path.suffix)
+
+
+def _zstd_reader(file: Any) -> Any:
+    try:
+        import zstandard  # type: ignore[import-not-found,unused-ignore]  # optional
+    except ImportError:
+        raise ImportError("reading .zst files needs the package zstandard: pip install 'primalsvm[zstd]'") from None
+    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
