@@ -26,6 +26,7 @@ from primalsvm import (
     solve,
 )
 from primalsvm.estimators import svc as module
+from primalsvm.inputs import as_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -70,7 +71,7 @@ def test_other_kernels_equal_libsvm_with_a_precomputed_matrix(kernel):
 def test_the_certificate_is_that_of_the_mapped_problem():
     clf = SVC(lam=1e-2, gamma=0.5, n_components=40, random_state=0).fit(X, Y)
     V = Nystroem(40, gamma=0.5, random_state=0).fit(X)
-    features = clf.feature_map_.block(module.as_rows(X))
+    features = clf.feature_map_.block(as_rows(X))
     margins = SIGNS * (features @ clf.coef_[0] + clf.intercept_[0])
     primal = 0.01 / 2 * clf.coef_[0] @ clf.coef_[0] + np.maximum(0, 1 - margins).mean()
     assert clf.certificate_.primal == pytest.approx(primal, rel=1e-9)
@@ -124,7 +125,7 @@ def test_features_that_do_not_fit_are_computed_again_with_the_same_result(solver
 def test_large_problems_keep_single_precision(monkeypatch):
     monkeypatch.setattr(module, "IN_DOUBLE", 100)
     clf = SVC(gamma=0.5, C=10.0, n_components=50, random_state=0).fit(X, Y)
-    assert clf.feature_map_.block(module.as_rows(X)).dtype == np.float32
+    assert clf.feature_map_.block(as_rows(X)).dtype == np.float32
     assert clf.certificate_.relative_gap <= 1e-3
     monkeypatch.undo()
     double = SVC(gamma=0.5, C=10.0, n_components=50, random_state=0).fit(X, Y)

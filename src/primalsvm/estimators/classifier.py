@@ -269,7 +269,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         check_labels(kept)
         return kept, held
 
-    def _keep(self, solution: Solution, stacklevel: int = 3) -> None:
+    def _keep(self, solution: Solution, stacklevel: int = 4) -> None:
         self.coef_ = solution.w.reshape(1, -1)
         self.intercept_ = np.array([solution.b])
         self.certificate_: Certificate | None = solution.certificate

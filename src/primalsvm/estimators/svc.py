@@ -349,7 +349,7 @@ class SVC(StreamingClassifier):
         kept = kernel_of(parameters, X, self.support_, weight)
         self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))
         self._map_made_for = made_for
-        self._keep(solution, stacklevel=4)
+        self._keep(solution, stacklevel=5)
         self.coef_ = self.coef_[:, self.support_]
         self.dual_coef_ = self.coef_
         self._end_stream()
