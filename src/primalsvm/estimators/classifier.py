@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -263,6 +262,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             return batch, None
         if cache is not None:
             raise ValueError(f"early_stopping needs the rows in memory, and those of {cache} are too many")
+        from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
+
         rows = np.arange(batch.y.shape[0])
         parts = train_test_split(rows, test_size=self.validation_fraction, random_state=seed, stratify=batch.y)
         kept, held = (take_batch(batch, np.sort(part)) for part in parts)

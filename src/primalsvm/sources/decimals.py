@@ -8,12 +8,14 @@ and Lemire 2023 show that no case is left open). With more than 19 digits, w and
 where they do not, the caller asks Python.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from primalsvm.compiled import exact_kernel
 
@@ -24,6 +26,7 @@ SIGNIFICANT = 19  # digits that fit 64 bits
 MAX_EXPONENT = 10**9  # written exponents are capped here
 EXACT_POWERS = 22  # 10^22 is the largest power of ten that is a double
 MANTISSA = 52
+LITTLE_ENDIAN = sys.byteorder == "little"  # where eight digits can be read as one word
 
 ZERO, NINE, POINT, PLUS, MINUS, UPPER_E, LOWER_E = (np.uint8(ord(c)) for c in "09.+-Ee")
 
@@ -120,9 +123,58 @@ def nearest(w, e):  # type: ignore[no-untyped-def]  # compiled
     return as_double((mantissa & ~(np.uint64(1) << np.uint64(MANTISSA))) | (np.uint64(power) << np.uint64(MANTISSA)))
 
 
+@intrinsic
+def eight_bytes(context: Any, text: Any, i: Any) -> Any:
+    """text[i:i+8] as one word, the first byte the lowest."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = make_array(signature.args[0])(ctx, builder, args[0]).data
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(64).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(text, i), codegen
+
+
+@intrinsic
+def ones_of(context: Any, word: Any) -> Any:
+    """The number of bits that are 1."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
 @exact_kernel
-def decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
-    """Parse text[i:stop] as far as it is a decimal number: (status, value, where it ends)."""
+def equal_bytes(word, other):  # type: ignore[no-untyped-def]  # compiled
+    """How many of the eight bytes are the same in both words."""
+    low = np.uint64(0x7F7F7F7F7F7F7F7F)
+    different = word ^ other
+    return ones_of(~(((different & low) + low) | different | low))
+
+
+@exact_kernel
+def are_digits(word):  # type: ignore[no-untyped-def]  # compiled
+    """Whether all eight bytes are between '0' and '9': 3 in their upper halves, also after adding 6."""
+    upper = np.uint64(0xF0F0F0F0F0F0F0F0)
+    more = (word + np.uint64(0x0606060606060606)) & upper
+    return (word & upper) | (more >> np.uint64(4)) == np.uint64(0x3333333333333333)
+
+
+@exact_kernel
+def number_of(word):  # type: ignore[no-untyped-def]  # compiled
+    """Eight digits as a number: neighbours are put together, then pairs, then fours (Lemire 2021)."""
+    word = word - np.uint64(0x3030303030303030)
+    word = word * np.uint64(10) + (word >> np.uint64(8))
+    every_fourth = np.uint64(0x000000FF000000FF)
+    first = (word & every_fourth) * np.uint64(0x000F424000000064)  # 10^6 and 10^2
+    second = ((word >> np.uint64(16)) & every_fourth) * np.uint64(0x0000271000000001)  # 10^4 and 1
+    return (first + second) >> np.uint64(32)
+
+
+@exact_kernel
+def any_decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
+    """`decimal` for any number of digits, with or without an exponent."""
     start = i
     negative = False
     if i < stop and (text[i] == MINUS or text[i] == PLUS):
@@ -172,4 +224,46 @@ def decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
         value = nearest(w, e)
         if dropped and nearest(w + np.uint64(1), e) != value:
             return AMBIGUOUS, -value if negative else value, i
+    return GOOD, -value if negative else value, i
+
+
+@exact_kernel
+def decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
+    """Parse text[i:stop] as far as it is a decimal number: (status, value, where it ends).
+
+    Most numbers have few digits and no exponent: these are read here, the others by `any_decimal`.
+    """
+    start = i
+    negative = False
+    if i < stop and (text[i] == MINUS or text[i] == PLUS):
+        negative = text[i] == MINUS
+        i += np.uint64(1)
+    first = i
+    w = np.uint64(0)
+    while i < stop and text[i] - ZERO <= np.uint8(9):
+        w = w * np.uint64(10) + np.uint64(text[i] - ZERO)
+        i += np.uint64(1)
+    digits = i - first
+    places = np.uint64(0)
+    if i < stop and text[i] == POINT:
+        i += np.uint64(1)
+        first = i
+        while LITTLE_ENDIAN and i + np.uint64(8) <= stop:
+            word = eight_bytes(text, i)
+            if not are_digits(word):
+                break
+            w = w * np.uint64(100_000_000) + number_of(word)
+            i += np.uint64(8)
+        while i < stop and text[i] - ZERO <= np.uint8(9):
+            w = w * np.uint64(10) + np.uint64(text[i] - ZERO)
+            i += np.uint64(1)
+        places = i - first
+        digits += places
+    exponent = i < stop and (text[i] == LOWER_E or text[i] == UPPER_E)
+    if exponent or digits == np.uint64(0) or digits >= np.uint64(SIGNIFICANT):
+        return any_decimal(text, start, stop)
+    if w < np.uint64(1) << np.uint64(MANTISSA + 1):
+        value = np.float64(w) / TENS[places]
+    else:
+        value = nearest(w, -np.int64(places))
     return GOOD, -value if negative else value, i

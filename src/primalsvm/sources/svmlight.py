@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from primalsvm.compiled import exact_kernel
 from primalsvm.rows import Vector
-from primalsvm.sources.decimals import AMBIGUOUS, NO_NUMBER, SIGNIFICANT, decimal
+from primalsvm.sources.decimals import AMBIGUOUS, NO_NUMBER, SIGNIFICANT, decimal, eight_bytes, equal_bytes
 from primalsvm.sources.texts import FormatError, Reader, text_of
 from primalsvm.team import Team, team_for
 
@@ -49,8 +49,10 @@ SENTENCES = {
 }
 
 NEWLINE, RETURN, SPACE, TAB, COLON, HASH, ZERO = (np.uint64(ord(c)) for c in "\n\r \t:#0")
+LINE_END = ord("\n")  # for NumPy, which would compare as 64 bits otherwise
 QID = tuple(np.uint64(ord(c)) for c in "qid:")
 LARGEST_INDEX = 2**31 - 2  # so that the number of features, too, fits 32 bits
+INDEX_DIGITS = np.uint64(18)  # that fit 64 bits
 NO_QUERY = -1
 PART = 1 << 24  # bytes of text that one call of a kernel takes
 ROWS_AT_ONCE = 1000  # that are written
@@ -92,11 +94,16 @@ class Place(NamedTuple):
 @exact_kernel
 def count(text, start, stop):  # type: ignore[no-untyped-def]  # compiled
     """How many rows and entries text[start:stop] holds at most: line ends and colons."""
-    lines = np.int64(0)
-    colons = np.int64(0)
-    for i in range(start, stop):
-        lines += text[i] == NEWLINE
-        colons += text[i] == COLON
+    lines = np.uint64(0)
+    colons = np.uint64(0)
+    whole = start + (stop - start) // 8 * 8
+    for i in range(start, whole, 8):
+        word = eight_bytes(text, i)
+        lines += equal_bytes(word, np.uint64(0x0A0A0A0A0A0A0A0A))
+        colons += equal_bytes(word, np.uint64(0x3A3A3A3A3A3A3A3A))
+    for i in range(whole, stop):
+        lines += np.uint64(text[i] == NEWLINE)
+        colons += np.uint64(text[i] == COLON)
     return lines, colons
 
 
@@ -104,6 +111,15 @@ def count(text, start, stop):  # type: ignore[no-untyped-def]  # compiled
 def is_space(c):  # type: ignore[no-untyped-def]  # compiled
     """Whether a byte separates words."""
     return c in (SPACE, TAB, RETURN)
+
+
+@exact_kernel
+def capped_index(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
+    """The number in text[i:stop], at most one more than the largest index."""
+    index = np.int64(0)
+    for j in range(i, stop):
+        index = min(index * np.int64(10) + np.int64(text[j] - ZERO), np.int64(LARGEST_INDEX + 1))
+    return index
 
 
 @exact_kernel
@@ -167,8 +183,10 @@ def parse(text, start, stop, summary, asked, labels, queries, ends, indices, val
                     continue
                 index = np.int64(0)
                 while i < stop and text[i] - ZERO <= np.uint64(9):
-                    index = min(index * np.int64(10) + np.int64(text[i] - ZERO), np.int64(LARGEST_INDEX + 1))
+                    index = index * np.int64(10) + np.int64(text[i] - ZERO)
                     i += one
+                if i - where > INDEX_DIGITS:  # it may have overflowed, or begin with zeros
+                    index = capped_index(text, where, i)
                 if i == where:
                     status = NOT_AN_INDEX
                 elif i >= stop or text[i] != COLON:
@@ -270,7 +288,7 @@ def blocks_of(reader: Reader, name: str, n_bytes: int, dtype: np.dtype[Any], tea
         if text.shape[0]:
             block = parse_text(text, place, dtype, team)
             yield block
-            place = Place(name, place.lines + int(np.count_nonzero(text == NEWLINE)), place.rows + block.y.shape[0])
+            place = Place(name, place.lines + int(np.count_nonzero(text == LINE_END)), place.rows + block.y.shape[0])
         if not more:
             return
 
@@ -331,8 +349,8 @@ def line_parts(text: Vector, size: int) -> list[tuple[int, int]]:
     parts, start, n = [], 0, text.shape[0]
     while start < n:
         stop, window = min(start + size, n), 1 << 10
-        while stop < n and text[stop - 1] != NEWLINE:
-            found = np.flatnonzero(text[stop : stop + window] == NEWLINE)
+        while stop < n and text[stop - 1] != LINE_END:
+            found = np.flatnonzero(text[stop : stop + window] == LINE_END)
             stop = stop + int(found[0]) + 1 if found.size else min(stop + window, n)
             window *= 2
         parts.append((start, stop))
@@ -365,8 +383,8 @@ def put_in_order(X: sp.csr_matrix, place: Place) -> tuple[Vector, Vector]:
 def complaint(text: Vector, place: Place, where: int, sentence: str) -> str:
     """The sentence, with the line, the column and the word at fault."""
     before = text[:where]
-    line = place.lines + 1 + int(np.count_nonzero(before == NEWLINE))
-    last = np.flatnonzero(before[-(1 << 20) :] == NEWLINE)
+    line = place.lines + 1 + int(np.count_nonzero(before == LINE_END))
+    last = np.flatnonzero(before[-(1 << 20) :] == LINE_END)
     column = where - (len(before) - min(len(before), 1 << 20) + int(last[-1]) if last.size else -1)
     begin = where
     while begin > max(0, where - SHOWN) and not _separates(int(text[begin - 1])):
