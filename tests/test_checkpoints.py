@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import primalsvm
 from primalsvm import SVC, Asset, Checkpoint, DualAscent, LinearSVC, Newton, Pegasos
 from primalsvm.checkpoints import Keeper
 from primalsvm.persistence import ModelError
 from primalsvm.solvers import ascent, dual_ascent, stochastic
+from primalsvm.solvers.block_ascent import BlockAscent
+from primalsvm.sources.cache import CacheWriter
 from tests.reference import noisy, sparse_noisy
 
 DENSE, LABELS = noisy(3000, 6, seed=1)
@@ -91,6 +94,21 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(name, tmp_path, monkeypa
         same(model, whole)
 
 
+def test_a_run_over_rows_in_files_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    with CacheWriter(tmp_path / "rows", 40) as writer:
+        writer.append(SPARSE, SPARSE_LABELS)
+    source = primalsvm.open(tmp_path / "rows")
+    options = {"lam": 1e-4, "memory": 100_000, "tol": 1e-5, "random_state": 0}
+    whole = LinearSVC(**options).fit(source)
+    assert isinstance(whole.solver_, BlockAscent)
+    path = tmp_path / "run.ckpt"
+    write, _ = killed_after(monkeypatch, 25)
+    with pytest.raises(KilledError):
+        LinearSVC(**options, checkpoint=Checkpoint(path, every=0)).fit(source)
+    monkeypatch.setattr(Keeper, "__call__", write)
+    same(LinearSVC(**options, checkpoint=Checkpoint(path, every=0, resume=True)).fit(source), whole)
+
+
 def test_an_interrupt_leaves_a_checkpoint_that_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     options = {"lam": 1e-4, "solver": "dual_ascent", "tol": 1e-6, "random_state": 0}
     whole = LinearSVC(**options).fit(SPARSE, SPARSE_LABELS)
@@ -155,8 +173,6 @@ def test_a_damaged_checkpoint_is_refused(checkpoint):
 
 
 def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(checkpoint, tmp_path):
-    import primalsvm
-
     with pytest.raises(ModelError, match="holds a 'checkpoint'"):
         primalsvm.load(checkpoint.path)
     LinearSVC(lam=1e-4).fit(DENSE, LABELS).save(tmp_path / "model")

@@ -2,14 +2,25 @@
 
 import csv
 import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import primalsvm
 from primalsvm import SVC, LinearSVC
 from primalsvm.cli import app
+from primalsvm.persistence import ModelError
+from primalsvm.sources.svmlight import write_svmlight
 from tests.reference import sparse_noisy
 
 X, Y = sparse_noisy(300, 40)
@@ -84,6 +95,164 @@ def test_mistakes_get_one_sentence(tmp_path, rows_file, arguments, message):
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1 and message in result.stderr and result.stderr.count("\n") == 1
     assert result.stdout == ""
+
+
+def run(*arguments, **options):
+    """The script itself, as a shell runs it."""
+    words = [sys.executable, "-m", "primalsvm", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, **options)
+
+
+def test_exit_codes_of_the_script(rows_file, tmp_path):
+    assert run("version").stdout.strip() == primalsvm.__version__
+    wrong = run("train", rows_file, "--no-such-option")
+    assert wrong.returncode == 1 and "no-such-option" in wrong.stderr and "Traceback" not in wrong.stderr
+    bad = run("train", tmp_path / "missing.svm")
+    assert bad.returncode == 1 and bad.stderr.startswith("primalsvm: there is no file") and bad.stdout == ""
+
+
+def test_standard_input(rows_file, tmp_path):
+    text = rows_file.read_text()
+    for extra in ([], ["--online"]):
+        found = run("train", "-", "--lam", "1e-2", "--json", "-o", tmp_path / "m", *extra, input=text)
+        assert found.returncode == 0, found.stderr
+        said = json.loads(found.stdout)
+        assert said["rows"] == 300 and said["features"] == 40
+        predicted = run("predict", tmp_path / "m", "-", input=text)
+        assert predicted.stdout == run("predict", tmp_path / "m", rows_file).stdout
+    assert said["solver"] == "Pegasos" and 0 < said["progressive_error"] < 0.5
+    assert re.search(r"300 rows, progressive error \d+\.\d\d%", found.stderr)
+
+
+def test_online_takes_columns_and_classes_as_they_come(tmp_path, monkeypatch):
+    monkeypatch.setattr("primalsvm.cli.training.STREAM_BYTES", 40)
+    path = tmp_path / "rows.svm"
+    lines = ["1 1:1"] * 30 + ["-1 2:1", "1 1:1", "-1 5:1", "1 9:1"] * 30
+    path.write_text("\n".join(lines) + "\n")
+    said = json.loads(call("train", path, "--online", "--lam", "1e-2", "--json", "-o", tmp_path / "m", "--test", path))
+    assert said["rows"] == 150 and said["features"] == 9 and said["test_error"] == 0.0
+    path.write_text("1 1:1\n" * 5)
+    result = CliRunner().invoke(app, ["train", str(path), "--online", "--lam", "1e-2"])
+    assert result.exit_code == 1 and "one class only (1)" in result.stderr
+
+
+def test_tables(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": [f"p{i}" for i in range(2000)], "age": rng.normal(size=2000)})
+    frame["colour"] = rng.choice(["blue", "green"], 2000)
+    frame["income"] = np.where(frame["age"] + (frame["colour"] == "blue") > 0.5, ">50K", "<=50K")
+    frame.to_parquet(tmp_path / "people.parquet")
+    frame.drop(columns="income").to_csv(tmp_path / "new.csv", index=False)
+    model = tmp_path / "m"
+    trained = call(
+        "train", tmp_path / "people.parquet", "--target", "income", "--drop", "id", "-o", model,
+        "--test", tmp_path / "people.parquet", "-C", "100", "--json",
+    )  # fmt: skip
+    assert json.loads(trained)["test_error"] < 0.01
+    found = pd.read_csv(__import__("io").StringIO(call("predict", model, tmp_path / "new.csv")))
+    assert (found["class"] == frame["income"]).mean() > 0.99
+    said = json.loads(call("inspect", tmp_path / "people.parquet", "--target", "income", "--drop", "id", "--json"))
+    assert said["features"] == 3 and set(said["labels"]) == {">50K", "<=50K"}
+    call("convert", tmp_path / "people.parquet", tmp_path / "c", "--target", "income", "--drop", "id")
+    assert json.loads(call("evaluate", model, tmp_path / "c", "--json"))["test_rows"] == 2000
+    result = CliRunner().invoke(app, ["train", str(tmp_path / "people.parquet"), "--target", "income"])
+    assert result.exit_code == 1 and "column 'id' holds more than 1000 categories" in result.stderr
+
+
+def test_memory(tmp_path, rows_file, monkeypatch):
+    monkeypatch.setattr("primalsvm.cli.training._for_rows", lambda limit: limit / 1e5)
+    said = json.loads(call("train", rows_file, "--lam", "1e-2", "--memory", "500MB", "--json"))
+    assert said["solver"] == "BlockAscent" and said["relative_gap"] <= 1e-3
+    assert [path.name for path in tmp_path.iterdir()] == [rows_file.name]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--memory", "much"], "'much' is no amount of memory"),
+        (["--memory", "1MB"], "--memory 1MB is too little"),
+        (["--resume"], "--resume needs --checkpoint"),
+        (["--online"], "--online needs --lam"),
+        (["--online", "--lam", "1", "--checkpoint", "x"], "--online keeps no rows"),
+        (["--target", "y"], "svmlight text has the options"),
+    ],
+)
+def test_options_that_do_not_go_together(rows_file, options, message):
+    result = CliRunner().invoke(app, ["train", str(rows_file), *options])
+    assert result.exit_code == 1 and message in result.stderr and result.stderr.count("\n") == 1
+
+
+LONG = ["--lam", "1e-6", "--tol", "1e-8", "--jobs", "1", "--every", "0.02", "--json"]
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """A training of some seconds, and the model it ends with."""
+    folder = tmp_path_factory.mktemp("long")
+    write_svmlight(folder / "rows.svm", *sparse_noisy(12_000, 300, seed=9, density=0.1))
+    done = run("train", folder / "rows.svm", "-o", folder / "whole", "--checkpoint", folder / "c", *LONG)
+    assert done.returncode == 0, done.stderr
+    return folder / "rows.svm", (folder / "whole").read_bytes(), json.loads(done.stdout)["seconds_fitting"]
+
+
+def started(*arguments):
+    words = [sys.executable, "-m", "primalsvm", *map(str, arguments)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_killed_at_ten_random_moments_nothing_is_lost(long_run, tmp_path):
+    """Each time it goes on from the last checkpoint; in the end the model is the same, bit for bit."""
+    rows, expected, seconds = long_run
+    model, checkpoint = tmp_path / "model", tmp_path / "run.ckpt"
+    words = ["train", rows, "-o", model, "--checkpoint", checkpoint, "--resume", *LONG]
+    moments = random.Random(7)
+    kills = 0
+    while kills < 10:
+        process = started(*words)
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        while process.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):
+            time.sleep(0.005)  # it is still importing
+        time.sleep(moments.uniform(0.0, 0.2 * seconds))
+        ended = process.poll() is not None
+        process.kill()
+        _, said = process.communicate()
+        if ended:  # too late: from the beginning
+            assert process.returncode == 0 and model.read_bytes() == expected, said
+            checkpoint.unlink()
+            model.unlink()
+            continue
+        kills += 1
+        for left in tmp_path.glob("model*"):
+            with suppress(ModelError):  # what can be loaded is whole
+                primalsvm.load(left)
+                assert left.read_bytes() == expected
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    assert model.read_bytes() == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "run.ckpt"]
+
+
+def test_an_interrupt_leaves_a_checkpoint(long_run, tmp_path):
+    rows, expected, _ = long_run
+    checkpoint = tmp_path / "run.ckpt"
+    words = ["train", rows, "-o", tmp_path / "model", "--checkpoint", checkpoint, *LONG]
+    process = started(*words)
+    while not checkpoint.exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and f"--checkpoint {checkpoint} --resume" in said and "Traceback" not in said
+    done = run(*words, "--resume")
+    assert done.returncode == 0 and (tmp_path / "model").read_bytes() == expected
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_told(rows_file, tmp_path):
+    call("train", rows_file, "-o", tmp_path / "m", "--lam", "1e-2")
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "primalsvm", "predict", str(tmp_path / "m"), str(rows_file)]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=100)
+    assert done.returncode == 1 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_help_has_examples():

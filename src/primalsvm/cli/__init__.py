@@ -7,14 +7,15 @@ codes: 0; 1 for what the user can mend, with one sentence; 130 for Ctrl-C.
 import os
 import sys
 
-import click
 import typer
 
 import primalsvm
 from primalsvm.cli.demo import demo
 from primalsvm.cli.files import convert, inspect
 from primalsvm.cli.models import evaluate, predict
-from primalsvm.cli.train import train
+from primalsvm.cli.training import train
+
+WRONG_CALL = 2  # typer's exit code for options that it does not know
 
 app = typer.Typer(help="Support vector machines with a proof of accuracy.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -63,15 +64,10 @@ def main() -> None:
     """What the script `primalsvm` runs."""
     code = 0
     try:
-        code = int(app(standalone_mode=False) or 0)
-    except click.ClickException as error:  # a wrong call
-        error.show()
-        code = 1
-    except (click.Abort, KeyboardInterrupt):
-        typer.echo("primalsvm: interrupted", err=True)
-        code = 130
+        app()
     except SystemExit as end:
-        code = int(end.code or 0)
+        code = end.code if isinstance(end.code, int) else 0
+    code = 1 if code == WRONG_CALL else code
     try:
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads any more, as in `primalsvm predict … | head`

@@ -7,11 +7,14 @@ from typing import Any
 
 import typer
 
+LEAST = 100  # rows that are learnt at a time; later a tenth of those so far, as long as they came together
 SECONDS = 0.5  # between two lines of progress in a terminal; elsewhere a line whenever the rows have doubled
 
 
 def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
     """Learn from a stream; what is to be said of it. Ctrl-C ends the stream: what was learnt is kept."""
+    import numpy as np
+
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.streaming import widen
 
@@ -21,8 +24,14 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
         for X, y in _from_both_classes(found.blocks(n_bytes), model):
             if isinstance(model, LinearSVC) and hasattr(model, "n_features_in_") and X.shape[1] > model.n_features_in_:
                 widen(model, X.shape[1])
-            model.partial_fit(X, y)
-            report.line(model)
+            classes = None if hasattr(model, "classes_") else np.unique(y)
+            start = 0
+            while start < X.shape[0]:
+                stop = start + max(LEAST, getattr(model, "n_samples_seen_", 0) // 10)
+                model.partial_fit(X[start:stop], y[start:stop], classes)
+                classes = None
+                start = stop
+                report.line(model)
     except KeyboardInterrupt:
         if not hasattr(model, "coef_"):
             raise
@@ -35,7 +44,7 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
         "rows": model.n_samples_seen_,
         "features": model.n_features_in_,
         "solver": type(model.solver_).__name__,
-        "progressive_error": model.progressive_error_,
+        "progressive_error": None if np.isnan(model.progressive_error_) else float(model.progressive_error_),
     }
 
 

@@ -101,6 +101,8 @@ def shown(name: str, fact: Any) -> str:
     >>> shown("test_error", 0.0675), shown("rows", 1000000), shown("labels", {"-1": 3000, "1": 20})
     ('6.75 %', '1,000,000', '-1: 3,000, 1: 20')
     """
+    if fact is None:
+        return "unknown"
     if isinstance(fact, dict):
         return ", ".join(f"{key}: {value:,}" for key, value in fact.items())
     if name.endswith("error"):

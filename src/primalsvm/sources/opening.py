@@ -75,7 +75,10 @@ class SvmlightFile:
         with reader_of(self.path) as reader, team_for(self.n_jobs) as team:
             for block in blocks_of(reader, str(self.path), n_bytes, np.dtype(self.dtype), team):
                 if zero_based is False and block.smallest == 0 and self.zero_based == "auto":
-                    raise FormatError(f"{self.path} has the index 0, but began as if indices were counted from 1")
+                    raise FormatError(
+                        f"{self.path} has the index 0, but began as if indices were counted from 1: say so with "
+                        "zero_based=True (--zero-based)"
+                    )
                 base = 0 if zero_based is True or block.smallest == 0 else 1
                 width = self.n_features or max(width, block.largest + 1 - base)
                 rows = based(block, str(self.path), width, zero_based)
