@@ -70,7 +70,8 @@ def main() -> None:
     code = 1 if code == WRONG_CALL else code
     try:
         sys.stdout.flush()
-    except BrokenPipeError:  # nobody reads any more, as in `primalsvm predict … | head`
+    except OSError as error:
+        typer.echo(f"primalsvm: {error.strerror}", err=True)
         code = 1
     sys.stderr.flush()
     # Python would now take down every module and free every array, half a second after a large fit; the system does

@@ -1,6 +1,7 @@
 """What the commands share: their arguments, errors as sentences, results as a table or as JSON."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -34,12 +35,11 @@ def sentences() -> Iterator[None]:
     """Turn what the user can mend into one sentence and exit code 1."""
     try:
         yield
-    except BrokenPipeError:  # nobody reads the output any more
-        sys.stderr.close()
+    except BrokenPipeError:  # nobody reads the output any more; Python shall not try again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     except (ValueError, TypeError, OSError, ImportError, MemoryError, AttributeError) as error:
-        said = " ".join((str(error.__cause__ or error) or type(error).__name__).split())
-        typer.echo(f"primalsvm: {said}", err=True)
+        typer.echo(f"primalsvm: {sentence_of(error)}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         typer.echo("primalsvm: interrupted", err=True)

@@ -23,7 +23,7 @@ def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None
         TextColumn("epoch {task.fields[epoch]:.4g}  gap {task.fields[gap]}  {task.fields[clock]}"),
     )
     with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, total=1.0, epoch=0.0, gap="?", clock="")
+        task = bar.add_task(title, total=1.0, epoch=0.0, gap="?", clock="starting; a first run compiles its kernels")
         first_gap = math.inf
 
         def watch(progress: Progress) -> None:
