@@ -46,6 +46,21 @@ def sentences() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+def sentence_of(error: Exception) -> str:
+    """What an error says, in one line.
+
+    Examples
+    --------
+    >>> sentence_of(PermissionError(13, "Permission denied", "rows.svm"))
+    'rows.svm: Permission denied'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    else:
+        said = str(error.__cause__ or error) or type(error).__name__
+    return " ".join(said.split())
+
+
 def opened(
     rows: Path, features: int | None, zero_based: bool | None, target: str | None, drop: list[str] | None
 ) -> Any:
