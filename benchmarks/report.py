@@ -30,6 +30,7 @@ TITLES = {
     "memory": "Memory",
     "growth": "Growth",
     "files": "Files",
+    "larger": "Larger than memory",
     "startup": "Start-up",
 }
 
