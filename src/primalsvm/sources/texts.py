@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import mmap
 import os
@@ -17,6 +18,7 @@ from primalsvm.rows import Vector
 
 STANDARD_INPUT = Path("-")
 SAMPLE = 1 << 22  # bytes of text that tell what the rest is like
+PIECE = 1 << 17  # bytes that are decompressed at a time
 
 
 class FormatError(ValueError):
@@ -96,4 +98,36 @@ def _zstd_reader(file: Any) -> Any:
         import zstandard  # type: ignore[import-not-found,unused-ignore]  # optional
     except ImportError:
         raise ImportError("reading .zst files needs the package zstandard: pip install 'primalsvm[zstd]'") from None
-    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    return _Zstd(file, zstandard.ZstdDecompressor)
+
+
+class _Zstd(io.BufferedIOBase):
+    """Reads a file of one or more frames; the package's own reader takes one that is cut for one that has ended."""
+
+    def __init__(self, file: Any, decompressor: Any) -> None:
+        self.file, self.decompressor = file, decompressor
+        self.frame: Any = None
+        self.ready = bytearray()
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def read(self, n: int | None = -1, /) -> bytes:
+        """The next n bytes, fewer at the end; all that are left."""
+        n = -1 if n is None else n
+        while n < 0 or len(self.ready) < n:
+            piece = self.file.read(PIECE)
+            if not piece:
+                if self.frame is not None:
+                    raise EOFError("Compressed file ended before the end of its frame")
+                break
+            while piece:
+                self.frame = self.frame or self.decompressor().decompressobj()
+                self.ready += self.frame.decompress(piece)
+                piece = self.frame.unused_data if self.frame.eof else b""
+                self.frame = None if self.frame.eof else self.frame
+        n = len(self.ready) if n < 0 else n
+        taken = bytes(self.ready[:n])
+        del self.ready[:n]
+        return taken
