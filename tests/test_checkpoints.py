@@ -131,7 +131,7 @@ def test_an_interrupt_leaves_a_checkpoint_that_goes_on_to_the_same_bits(tmp_path
 
 
 def test_resuming_without_a_file_begins_anew(tmp_path):
-    clf = LinearSVC(lam=1e-3, checkpoint=Checkpoint(tmp_path / "none.ckpt", resume=True)).fit(DENSE, LABELS)
+    clf = LinearSVC(lam=1e-3, random_state=0, checkpoint=Checkpoint(tmp_path / "none", resume=True)).fit(DENSE, LABELS)
     assert clf.certificate_.relative_gap < 1e-3
 
 
@@ -151,11 +151,12 @@ def checkpoint(tmp_path):
         ({"lam": 1e-3}, DENSE, LABELS, "lam was 0.0001, and is 0.001 now"),
         ({"loss": "logistic"}, DENSE, LABELS, "the loss was Hinge"),
         ({"solver": "newton"}, DENSE, LABELS, "the solver was DualAscent"),
-        ({"tol": 1e-4}, DENSE, LABELS, "tol was"),
         ({"random_state": 1}, DENSE, LABELS, "the seed was"),
         ({}, DENSE[1:], LABELS[1:], "the shape of the rows was"),
         ({}, DENSE[::-1].copy(), LABELS, "the checksum of the rows was"),
         ({}, DENSE, -LABELS, "the checksum of the rows was"),
+        ({}, DENSE * np.where(np.arange(6) == 0, -1.0, 1.0), LABELS, "the checksum of the rows was"),
+        ({}, DENSE[:, ::-1], LABELS, "the checksum of the rows was"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(checkpoint, options, rows, labels, message):
@@ -177,7 +178,7 @@ def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(checkpoint, tmp_path
         primalsvm.load(checkpoint.path)
     LinearSVC(lam=1e-4).fit(DENSE, LABELS).save(tmp_path / "model")
     with pytest.raises(ModelError, match="holds a 'LinearSVC'"):
-        LinearSVC(lam=1e-4, checkpoint=Checkpoint(tmp_path / "model", resume=True)).fit(DENSE, LABELS)
+        LinearSVC(**SAME, checkpoint=Checkpoint(tmp_path / "model", resume=True)).fit(DENSE, LABELS)
 
 
 def test_a_full_disk_is_told_and_the_last_checkpoint_is_intact(checkpoint, monkeypatch):
@@ -196,13 +197,57 @@ def test_a_full_disk_is_told_and_the_last_checkpoint_is_intact(checkpoint, monke
 
 def test_the_same_fit_gives_the_same_model_file(tmp_path):
     for name in ("a", "b"):
-        LinearSVC(lam=1e-4, random_state=0, checkpoint=Checkpoint(tmp_path / f"{name}.ckpt")).fit(
-            sp.csr_matrix(DENSE), LABELS
-        ).save(tmp_path / name)
+        LinearSVC(
+            lam=1e-4, random_state=0, memory=len(name) + ord(name), checkpoint=Checkpoint(tmp_path / f"{name}.ckpt")
+        ).fit(sp.csr_matrix(DENSE), LABELS).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_refusals_of_options():
+@pytest.mark.parametrize("cut", [{"max_iter": 3}, {"max_seconds": 1e-9}])
+def test_a_run_that_was_cut_short_can_go_on(tmp_path, cut):
+    options = {"lam": 1e-4, "solver": "dual_ascent", "random_state": 0}
+    whole = LinearSVC(**options, tol=1e-6).fit(SPARSE, SPARSE_LABELS)
+    checkpoint = Checkpoint(tmp_path / "run", every=1000, resume=True)
+    with pytest.warns(match="stopped after"):
+        LinearSVC(**options, tol=1e-6, checkpoint=checkpoint, **cut).fit(SPARSE, SPARSE_LABELS)
+    same(LinearSVC(**options, tol=1e-6, checkpoint=checkpoint).fit(SPARSE, SPARSE_LABELS), whole)
+
+
+def test_another_tol_may_be_asked_for_on_the_way(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run", every=0, resume=True)
+    LinearSVC(**SAME, checkpoint=checkpoint).fit(SPARSE, SPARSE_LABELS)
+    clf = LinearSVC(**{**SAME, "tol": 1e-5}, checkpoint=checkpoint).fit(SPARSE, SPARSE_LABELS)
+    assert clf.certificate_.relative_gap <= 1e-5
+
+
+def test_a_run_over_files_goes_on_with_another_budget(tmp_path, monkeypatch):
+    with CacheWriter(tmp_path / "rows", 40) as writer:
+        writer.append(SPARSE, SPARSE_LABELS)
+    source = primalsvm.open(tmp_path / "rows")
+    options = {"lam": 1e-4, "tol": 1e-4, "random_state": 0, "solver": "dual_ascent"}
+    whole = LinearSVC(**options, memory=100_000).fit(source)
+    write, _ = killed_after(monkeypatch, 10)
+    with pytest.raises(KilledError):
+        LinearSVC(**options, memory=100_000, checkpoint=Checkpoint(tmp_path / "run", every=0)).fit(source)
+    monkeypatch.setattr(Keeper, "__call__", write)
+    again = LinearSVC(**options, memory=200_000, checkpoint=Checkpoint(tmp_path / "run", resume=True)).fit(source)
+    same(again, whole)
+    SPARSE.data[-1] *= -1
+    try:
+        with CacheWriter(tmp_path / "rows", 40) as writer:
+            writer.append(SPARSE, SPARSE_LABELS)
+    finally:
+        SPARSE.data[-1] *= -1
+    with pytest.raises(ModelError, match="the checksum of the rows was"):
+        LinearSVC(**options, memory=100_000, checkpoint=Checkpoint(tmp_path / "run", resume=True)).fit(source)
+
+
+def test_refusals_of_options(tmp_path):
+    with pytest.raises(ValueError, match="needs random_state"):
+        LinearSVC(checkpoint=Checkpoint(tmp_path / "run")).fit(DENSE, LABELS)
+    (tmp_path / "mine").write_text("dear diary")
+    with pytest.raises(ModelError, match="is no checkpoint: it is left alone"):
+        LinearSVC(**SAME, checkpoint=Checkpoint(tmp_path / "mine")).fit(DENSE, LABELS)
     with pytest.raises(ValueError, match="every"):
         Checkpoint("run.ckpt", every=-1)
     with pytest.raises(TypeError, match="must be a Checkpoint object"):

@@ -83,7 +83,7 @@ def test_convert_and_inspect(tmp_path, rows_file):
         (["train", "{bad}"], "line 2, column 3: expected index:value"),
         (["train", "{rows}", "--gamma", "1"], "say which with --kernel"),
         (["train", "{rows}", "--lam", "-1"], "lam"),
-        (["train", "{rows}", "--features", "3"], "only n_features=3"),
+        (["train", "{rows}", "--features", "3"], "only --features 3"),
         (["evaluate", "{rows}", "{rows}"], "is not a model file"),
         (["convert", "{folder}", "x"], "cache already"),
     ],
@@ -160,7 +160,7 @@ def test_tables(tmp_path):
 
 
 def test_memory(tmp_path, rows_file, monkeypatch):
-    monkeypatch.setattr("primalsvm.cli.training._for_rows", lambda limit: limit / 1e5)
+    monkeypatch.setattr("primalsvm.cli.training._for_rows", lambda limit: 5000.0)
     said = json.loads(call("train", rows_file, "--lam", "1e-2", "--memory", "500MB", "--json"))
     assert said["solver"] == "BlockAscent" and said["relative_gap"] <= 1e-3
     assert [path.name for path in tmp_path.iterdir()] == [rows_file.name]
@@ -174,6 +174,13 @@ def test_memory(tmp_path, rows_file, monkeypatch):
         (["--resume"], "--resume needs --checkpoint"),
         (["--online"], "--online needs --lam"),
         (["--online", "--lam", "1", "--checkpoint", "x"], "--online keeps no rows"),
+        (["--online", "--lam", "1", "--kernel", "rbf"], "needs --features"),
+        (["-C", "1", "--lam", "1"], "give one of them"),
+        (["--memory", "1e999"], "no amount of memory"),
+        (["-o", "/no/such/folder/model"], "there is no folder"),
+        (["-o", "."], "is a folder"),
+        (["--checkpoint", "/no/such/folder/run"], "there is no folder"),
+        (["--test", "missing.svm"], "there is no file 'missing.svm'"),
         (["--target", "y"], "svmlight text has the options"),
     ],
 )
@@ -253,6 +260,78 @@ def test_a_full_disk_is_told(rows_file, tmp_path):
         words = [sys.executable, "-m", "primalsvm", "predict", str(tmp_path / "m"), str(rows_file)]
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=100)
     assert done.returncode == 1 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_labels_that_are_nearly_the_same_are_told_apart(tmp_path):
+    write_svmlight(tmp_path / "rows.svm", X, np.where(Y > 0, 1_000_001, 1_000_002))
+    call("train", tmp_path / "rows.svm", "-o", tmp_path / "m", "--lam", "1e-2")
+    assert set(call("predict", tmp_path / "m", tmp_path / "rows.svm").split()[1:][0].split(",")[:1]) <= {
+        "1000001",
+        "1000002",
+    }
+    assert json.loads(call("inspect", tmp_path / "rows.svm", "--json"))["labels"].keys() == {"1000001", "1000002"}
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    lines = "".join(f"{1 if i % 3 else -1} {1 + i % 3}:1.{i:06d}\n" for i in range(400_000))
+    (tmp_path / "rows.svm").write_text(lines)
+    words = f"{sys.executable} -m primalsvm train <(cat {tmp_path / 'rows.svm'}) --lam 1e-2 --json"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0 and json.loads(done.stdout)["rows"] == 400_000, done.stderr
+
+
+def test_a_slow_stream_is_learnt_as_it_comes(rows_file, tmp_path):
+    words = [sys.executable, "-m", "primalsvm", "train", "-", "--online", "--lam", "1e-2", "-o", str(tmp_path / "m")]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdin.write(rows_file.read_text())
+    process.stdin.flush()
+    assert "rows" in process.stderr.readline()  # although the stream has not ended
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    process.stdin = None
+    _, said = process.communicate(timeout=60)
+    assert primalsvm.load(tmp_path / "m").n_samples_seen_ >= 100, said
+
+
+def test_outputs_do_not_replace_what_is_read(rows_file, tmp_path):
+    call("train", rows_file, "-o", tmp_path / "m", "--lam", "1e-2")
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "m"), str(rows_file), "-o", str(tmp_path / "m")])
+    assert result.exit_code == 1 and "is what is read" in result.stderr
+    result = CliRunner().invoke(app, ["train", str(rows_file), "--checkpoint", str(rows_file)])
+    assert result.exit_code == 1 and "is no checkpoint: it is left alone" in result.stderr
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "m"), "missing", "-o", str(tmp_path / "s.csv")])
+    assert result.exit_code == 1 and "there is no file 'missing'" in result.stderr
+    assert not (tmp_path / "s.csv").exists()
+
+
+def test_predict_does_not_look_at_labels(tmp_path):
+    frame = pd.DataFrame({"x": np.r_[np.zeros(50), np.ones(50)], "y": ["a"] * 50 + ["b"] * 50})
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    frame.assign(y="?").to_csv(tmp_path / "new.csv", index=False)
+    call("train", tmp_path / "train.csv", "--target", "y", "-o", tmp_path / "m")
+    assert call("predict", tmp_path / "m", tmp_path / "new.csv").count("\n") == 101
+    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "m"), str(tmp_path / "new.csv")])
+    assert result.exit_code == 1 and "is none of the classes" in result.stderr
+    said = json.loads(call("inspect", tmp_path / "train.csv", "--json"))
+    assert list(said["columns"]) == ["x", "y"]
+
+
+def test_array_files_can_be_tested_and_predicted(tmp_path):
+    np.save(tmp_path / "rows.npy", np.column_stack([Y, X.toarray()]))
+    np.save(tmp_path / "new.npy", X.toarray())
+    rows, model = tmp_path / "rows.npy", tmp_path / "m"
+    said = json.loads(call("train", rows, "--target", "0", "--test", rows, "-o", model, "--json", "--lam", "1e-2"))
+    assert json.loads(call("evaluate", model, rows, "--target", "0", "--json"))["test_error"] == said["test_error"]
+    assert call("predict", model, tmp_path / "new.npy").count("\n") == 301
+
+
+def test_inspect_finds_a_damaged_cache(rows_file, tmp_path):
+    call("convert", rows_file, tmp_path / "c")
+    values = np.lib.format.open_memmap(tmp_path / "c" / "data.npy", mode="r+")
+    values[100:200] = 0.0
+    values.flush()
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / "c")])
+    assert result.exit_code == 1 and "its checksum is not what the header says" in result.stderr
 
 
 def test_help_has_examples():

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -32,14 +34,31 @@ def test_what_was_there_stays_if_writing_fails(tmp_path):
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path):
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    host = beside(tmp_path / "x").name.removeprefix(f"x{PARTIAL}").rsplit("-", 2)[0]
     names = {
-        "file": tmp_path / f"run[1]{PARTIAL}{int(dead.stdout)}",
-        "folder": tmp_path / f"run[1]{PARTIAL}{int(dead.stdout)}0000000000",
-        "alive": tmp_path / f"run[1]{PARTIAL}{os.getppid()}",
-        "other": tmp_path / f"run1{PARTIAL}{int(dead.stdout)}",
+        "file": tmp_path / f"run[1]{PARTIAL}{host}-{int(dead.stdout)}-0a",
+        "folder": tmp_path / f"run[1]{PARTIAL}{host}-{int(dead.stdout)}-0b",
+        "alive": tmp_path / f"run[1]{PARTIAL}{host}-{os.getppid()}-0c",
+        "elsewhere": tmp_path / f"run[1]{PARTIAL}{host}x-{int(dead.stdout)}-0d",
+        "other": tmp_path / f"run1{PARTIAL}{host}-{int(dead.stdout)}-0e",
     }
     for name, path in names.items():
         path.mkdir() if name == "folder" else path.write_bytes(b"")
     place = beside(tmp_path / "run[1]")
-    assert place.name == f"run[1]{PARTIAL}{os.getpid()}"
-    assert sorted(tmp_path.iterdir()) == sorted([names["alive"], names["other"]])
+    assert place.name.startswith(f"run[1]{PARTIAL}{host}-{os.getpid()}-") and place != beside(tmp_path / "run[1]")
+    assert sorted(tmp_path.iterdir()) == sorted(names[name] for name in ("alive", "elsewhere", "other"))
+
+
+def test_links_and_devices(tmp_path):
+    (tmp_path / "file").write_bytes(b"first")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_whole(tmp_path / "link", b"second")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"second"
+    write_whole(Path(os.devnull), b"gone")
+    assert not Path(os.devnull).is_file()
+
+
+def test_threads_that_write_the_same_file(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: write_whole(tmp_path / "file", b"%d" % k), range(40)))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

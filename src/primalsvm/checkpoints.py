@@ -2,9 +2,10 @@
 
 The file has the format of model files (`persistence`): it is there whole or as it was, and a checksum tells damage. It
 also tells which run it is of: the problem, the solver, the rows. When to write is decided by the clock, what is written
-is not.
+is not. The checksum tells damage, not malice: a checkpoint is for whoever has written it.
 """
 
+import os
 import time
 import zlib
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from primalsvm.objective import Evaluation, Problem
+from primalsvm.objective import ALONE, Evaluation, Problem
 from primalsvm.options import check_number
-from primalsvm.persistence import ModelError, read_model, write_model
-from primalsvm.rows import CSR, Batch, Dense, Gram, Mixed, Weights, sampled_squared_norms, shape
+from primalsvm.persistence import ModelError, kind_of, read_model, write_model
+from primalsvm.rows import CSR, Batch, Dense, Distant, Gram, Mixed, Rows, Vector, Weights, shape
 from primalsvm.solvers.ascent import Copies, DualState, Part
+from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.drive import Snapshot, Stops
 from primalsvm.solvers.newton import NewtonState, View
@@ -55,7 +57,7 @@ class Checkpoint:
     >>> from primalsvm import LinearSVC
     >>> X, y = np.array([[2.0], [1.0], [-1.0], [-3.0]]), [1, 1, 0, 0]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     clf = LinearSVC(checkpoint=Checkpoint(Path(folder) / "run.ckpt", every=30, resume=True)).fit(X, y)
+    ...     clf = LinearSVC(random_state=0, checkpoint=Checkpoint(Path(folder) / "run", resume=True)).fit(X, y)
     """
 
     path: str | Path
@@ -80,6 +82,10 @@ class Keeper:
         self.path = Path(checkpoint.path)
         self.checkpoint, self.run, self.library = checkpoint, run, library
         self.last = time.monotonic()
+        if self.path.exists() and kind_of(self.path) != KIND and not checkpoint.resume:
+            raise ModelError(f"{self.path} is there already, and is no checkpoint: it is left alone")
+        if not os.access(self.path.parent, os.W_OK):
+            raise OSError(f"there is no folder {str(self.path.parent)!r} to write the checkpoint to")
 
     def resumed(self) -> Snapshot | None:
         """Where to go on from; None: from the beginning.
@@ -108,13 +114,37 @@ class Keeper:
 
 
 def identity(problem: Problem, batch: Batch, solver: Solver, stops: Stops, seed: int) -> dict[str, str]:
-    """What has to be the same for a run to go on: all that decides its bits, but for the number of threads."""
+    """What has to be the same for a run to go on: all that decides its steps, but for the number of threads."""
     m, d = shape(batch.rows)
-    rows = zlib.crc32(np.ascontiguousarray(sampled_squared_norms(batch.rows)).tobytes())
-    rows = zlib.crc32(np.ascontiguousarray(batch.weight.values).tobytes(), zlib.crc32(batch.y.tobytes(), rows))
+    rows = (checksum(batch.rows), _crc(batch.y, batch.weight.values))
     facts: dict[str, Any] = {
         "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept, "the solver": solver,
-        "the shape of the rows": (m, d), "the checksum of the rows": rows, "tol": stops.tol, "max_iter": stops.max_iter,
-        "certify": stops.certify, "the patience": stops.patience, "the seed": seed,
+        "the shape of the rows": (m, d), "the checksum of the rows": rows, "certify": stops.certify, "the seed": seed,
     }  # fmt: skip
+    if not solver.precise and not isinstance(solver, BlockAscent):  # stochastic steps are planned up to their end
+        facts |= {"tol": stops.tol, "max_iter": stops.max_iter}
     return {name: repr(fact) for name, fact in facts.items()}
+
+
+def checksum(rows: Rows) -> str:
+    """A number that changes with any of the rows."""
+    if isinstance(rows, Mixed):
+        return f"{_crc(rows.base.values, rows.mixing):x}"
+    if isinstance(rows, Gram):
+        return f"{_crc(rows.values):x}"
+    if not isinstance(rows, Distant):
+        return f"{_crc(*rows[:3] if isinstance(rows, CSR) else (rows.values,)):x}"
+    if rows.files is not None:
+        return rows.files.checksum
+    # Computed rows may differ in their last bits from time to time.
+    probe = np.random.default_rng(0).normal(size=rows.n_features)
+    scores = ALONE.scores(rows, probe)
+    return f"{float(scores.sum()):.6e} {float(np.square(scores).sum()):.6e}"
+
+
+def _crc(*arrays: Vector) -> int:
+    found = 0
+    for array in arrays:
+        values: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        found = zlib.crc32(memoryview(values), found) if values.size else found
+    return found

@@ -175,6 +175,18 @@ def write_model(
     write_whole(Path(path), save(packer.arrays, {KEY: json.dumps(header)}))
 
 
+def kind_of(path: Path) -> str | None:
+    """What kind of model a file says it holds; None if it is no model file."""
+    from safetensors import safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            kind = json.loads((file.metadata() or {})[KEY])["kind"]
+    except Exception:  # anything else is no model file
+        return None
+    return kind if isinstance(kind, str) else None
+
+
 def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapping[str, type]) -> Model:
     """Read a model of one of these kinds.
 
@@ -186,6 +198,8 @@ def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapp
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder, not a model file")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     try:

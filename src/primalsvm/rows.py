@@ -59,6 +59,7 @@ class Files(NamedTuple):
     entries: int  # stored, of all rows
     entry_bytes: int  # of each
     at_once: int  # bytes of rows that may be held at a time
+    checksum: str  # of all rows
     room: Callable[[int], Vector]  # so many zeros that need no memory: they live in a file
 
 

@@ -7,7 +7,7 @@ pool lives as long as one fit: nothing to break after a fork, nothing shared bet
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -73,7 +73,10 @@ class Team:
                 found[k] = work(*parts[k])
 
         others = [self._pool.submit(turn, member) for member in range(1, min(self.size, len(parts)))]
-        turn(0)
+        try:
+            turn(0)
+        finally:
+            wait(others)  # nobody works on after an error
         for other in others:
             other.result()
         return found

@@ -153,7 +153,65 @@ def test_array_files(tmp_path):
     np.testing.assert_array_equal(clf.coef_, LinearSVC(lam=1e-2).fit(X.toarray(), Y).coef_)
 
 
+def test_a_cache_of_other_features_is_refused(tmp_path):
+    frame = pd.DataFrame({"x": [0.0, 1.0] * 20, "y": [5.0, 5.0] * 20, "l": [0, 1] * 20})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame[["y", "x", "l"]].to_csv(tmp_path / "b.csv", index=False)
+    clf = LinearSVC().fit(primalsvm.open(tmp_path / "a.csv", target="l"))
+    cache = primalsvm.open(tmp_path / "b.csv", target="l").to_cache(tmp_path / "b.cache")
+    assert clf.score(primalsvm.open(tmp_path / "b.csv")) == 1.0
+    with pytest.raises(ValueError, match="not those that the model was made from"):
+        clf.score(cache)
+
+
+def test_array_files_larger_than_the_budget(tmp_path):
+    rows, labels = sparse_noisy(1500, 20, seed=3)
+    np.save(tmp_path / "rows.npy", np.column_stack([rows.toarray(), labels]))
+    source = primalsvm.open(tmp_path / "rows.npy", target=-1)
+    clf = LinearSVC(lam=1e-2, memory=20_000, solver="dual_ascent", random_state=0).fit(source)
+    assert isinstance(clf.solver_, BlockAscent) and clf.certificate_.relative_gap <= 1e-3
+    unsorted = sp.csr_matrix(([1.0, 2.0, 3.0], [1, 0, 0], [0, 2, 3]), shape=(2, 2))
+    np.savez(
+        tmp_path / "u.npz", data=unsorted.data, indices=unsorted.indices, indptr=unsorted.indptr, shape=(2, 2), y=[0, 1]
+    )
+    mapped, _ = primalsvm.open(tmp_path / "u.npz").to_cache(tmp_path / "c").to_arrays()
+    np.testing.assert_array_equal(mapped.toarray(), unsorted.toarray())
+    np.savez(tmp_path / "h.npz", X=np.eye(2), y=np.array([2**60, 2**60 + 1]))
+    with pytest.raises(ValueError, match="cannot tell labels of 2"):
+        primalsvm.open(tmp_path / "h.npz").to_cache(tmp_path / "d")
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path, rows_file, monkeypatch):
+    monkeypatch.setattr(opening.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(opening.tempfile, "gettempdir", lambda: str(tmp_path))
+    before = sorted(rows_file.parent.iterdir())
+    LinearSVC(lam=1e-2, memory=1000).fit(primalsvm.open(rows_file))
+    assert sorted(rows_file.parent.iterdir()) == before
+
+
+def test_a_stream_after_a_table_forgets_the_table(tmp_path):
+    frame = pd.DataFrame({"x": [0.0, 1.0] * 20, "l": [0, 1] * 20})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    clf = LinearSVC(lam=1e-2).fit(primalsvm.open(tmp_path / "a.csv", target="l"))
+    clf.partial_fit(X, Y)
+    clf.save(tmp_path / "m")
+    assert not hasattr(primalsvm.load(tmp_path / "m"), "layout_")
+
+
 def test_refusals(tmp_path, rows_file):
+    for name, options in {
+        "dtype": {"dtype": np.uint8},
+        "n_features": {"n_features": -3},
+        "zero": {"zero_based": "yes"},
+    }.items():
+        with pytest.raises((ValueError, TypeError), match=name):
+            primalsvm.open(rows_file, **options)
+    with pytest.raises(TypeError, match=r"fit\(primalsvm.open\('rows.svm'\)\) reads it"):
+        LinearSVC().fit("rows.svm")
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(ValueError, match="holds no rows"):
+        LinearSVC().fit(primalsvm.open(tmp_path / "empty"))
+    (tmp_path / "empty").unlink()
     with pytest.raises(FileNotFoundError, match="no file"):
         primalsvm.open(tmp_path / "not there")
     with pytest.raises(CacheError, match="not a cache"):

@@ -66,7 +66,7 @@ def main() -> None:
     try:
         app()
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     code = 1 if code == WRONG_CALL else code
     try:
         sys.stdout.flush()

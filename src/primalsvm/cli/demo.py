@@ -18,7 +18,7 @@ def demo(
     rows: Annotated[int, typer.Option(min=1000, help="Documents to train on; a tenth more are held out.")] = 800_000,
     lam: Annotated[float, typer.Option(help="λ, the strength of the regularisation.")] = 1e-5,
     tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-3,
-    n_jobs: Annotated[int, typer.Option(help="Threads; -1 is all cores.")] = -1,
+    n_jobs: Annotated[int, typer.Option("--jobs", help="Threads; -1 is all cores.")] = -1,
     output: Annotated[Path, typer.Option(help="Where to save the picture of the convergence.")] = Path("demo.png"),
 ) -> None:
     """Train on a generated problem of the size of RCV1, and prove how accurate the result is."""

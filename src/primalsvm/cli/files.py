@@ -41,9 +41,16 @@ def inspect(
 
         import numpy as np
 
-        from primalsvm.sources.opening import SvmlightFile
+        from primalsvm.sources.cache import verify
+        from primalsvm.sources.opening import CacheFolder, SvmlightFile
+        from primalsvm.sources.tables import TableFile
 
         source = opened(rows, features, zero_based, target, drop)
+        if isinstance(source, TableFile) and target is None:
+            show(_columns(rows), as_json)
+            return
+        if isinstance(source, CacheFolder):
+            verify(source.path)
         facts: dict[str, Any] = {"rows": 0, "features": 0, "entries": 0}
         labels: Counter[Any] = Counter()
         for X, y in source.blocks(AT_ONCE):
@@ -61,3 +68,13 @@ def inspect(
         if isinstance(source, SvmlightFile) and not facts["rows"]:
             raise ValueError(f"{rows} holds no rows")
         show(facts, as_json)
+
+
+def _columns(table: Path) -> dict[str, Any]:
+    """The columns of a table, for those who look for its target."""
+    from primalsvm.sources.batches import columns_of, rows_about
+
+    return {
+        "rows_about": rows_about(table),
+        "columns": {name: "text" if "string" in str(kind) else str(kind) for name, kind in columns_of(table).items()},
+    }

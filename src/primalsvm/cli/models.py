@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from primalsvm.cli.showing import AsJson, Fitted, Rows, label_text, sentences, show
+from primalsvm.cli.showing import (
+    AsJson,
+    Fitted,
+    Rows,
+    Target,
+    label_text,
+    opened,
+    sentences,
+    show,
+    writable,
+)
 
 
 def predict(
@@ -18,8 +28,16 @@ def predict(
     """Write the class and the score of every row, as CSV."""
     with sentences():
         from primalsvm.estimators.files import load
+        from primalsvm.sources.opening import open as open_source
 
-        lines = _lines(load(model), rows)
+        writable(output)
+        if (
+            output is not None
+            and output.exists()
+            and any(one.exists() and output.samefile(one) for one in (model, rows))
+        ):
+            raise ValueError(f"{output} is what is read: write the scores to another file")
+        lines = _lines(load(model), open_source(rows))
         if output is None:
             for line in lines:
                 sys.stdout.write(line)
@@ -31,48 +49,34 @@ def predict(
                     file.write(line.encode())
 
 
-def _lines(clf: Any, rows: Path) -> Iterator[str]:
+def _lines(clf: Any, source: Any) -> Iterator[str]:
     import csv
     import io
 
     import numpy as np
 
-    from primalsvm.sources.opening import open as open_source
-
     names = [label_text(label) for label in clf.classes_.tolist()]
-    yield "class,score\n"
-    for scores, _ in clf.judged(open_source(rows)):
+    head = "class,score\n"
+    for scores, _ in clf.judged(source, labelled=False):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         places = (scores > 0).astype(np.intp).tolist()
         writer.writerows((names[place], score) for place, score in zip(places, scores.tolist(), strict=True))
-        yield text.getvalue()
+        yield head + text.getvalue()
+        head = ""
+    yield head
 
 
-def evaluate(model: Fitted, rows: Rows, as_json: AsJson = False) -> None:
+def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson = False) -> None:
     """Test a model on rows with labels."""
     with sentences():
         from primalsvm.estimators.files import load
 
-        show(tested(load(model), rows), as_json)
+        show(tested(load(model), rows, target), as_json)
 
 
-def tested(clf: Any, rows: Path) -> dict[str, Any]:
+def tested(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
     """How many rows there are, and the share that a model gets wrong."""
-    import numpy as np
-
-    from primalsvm.sources.opening import open as open_source
-
-    n = wrong = 0
-    for scores, labels in clf.judged(open_source(rows)):
-        if labels is None:
-            raise ValueError(f"{rows} has no labels to compare with")
-        unknown = np.setdiff1d(labels, clf.classes_)
-        if unknown.size:
-            known = ", ".join(label_text(label) for label in clf.classes_.tolist())
-            raise ValueError(f"{rows} has the label {label_text(unknown.tolist()[0])}; the model knows {known}")
-        n += scores.shape[0]
-        wrong += int(np.count_nonzero(clf.classes_[(scores > 0).astype(np.intp)] != labels))
-    if not n:
-        raise ValueError(f"{rows} holds no rows")
+    is_array = rows.suffix == ".npy"  # a table's target is part of the model
+    n, wrong = clf.count_errors(opened(rows, None, None, target if is_array else None, None))
     return {"test_rows": n, "test_error": wrong / n}

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from primalsvm.cli.showing import label_text
+
 LEAST = 100  # rows that are learnt at a time; later a tenth of those so far, as long as they came together
 SECONDS = 0.5  # between two lines of progress in a terminal; elsewhere a line whenever the rows have doubled
 
@@ -72,7 +74,7 @@ def _from_both_classes(blocks: Iterator[tuple[Any, Any]], model: Any) -> Iterato
                 yield np.concatenate(matrices), labels
             waiting = []
     if waiting:
-        raise ValueError(f"the stream holds one class only ({waiting[0][1][0]:g}): two are needed")
+        raise ValueError(f"the stream holds one class only ({label_text(labels.tolist()[0])}): two are needed")
 
 
 class Layouts:
@@ -80,7 +82,7 @@ class Layouts:
 
     def __init__(self, source: Any) -> None:
         self.source = source
-        self.layout: Any = getattr(source, "layout_used", None)
+        self.layout: Any = getattr(source, "layout_used", getattr(source, "layout", None))
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Rows and labels in order."""

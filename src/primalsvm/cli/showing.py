@@ -1,6 +1,7 @@
 """What the commands share: their arguments, errors as sentences, results as a table or as JSON."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -27,6 +28,14 @@ Based = Annotated[
 Target = Annotated[str | None, typer.Option(help="The column of labels of a table (of .npy: its number).")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column of a table to leave out; may be given again.")]
 
+# Errors speak to those who call from Python.
+SPELLINGS = (
+    (r"drop=\('([^']*)',\)", r"--drop \1"),
+    (r"n_features=(\w+)", r"--features \1"),
+    (r"zero_based=True \(--zero-based\)", "--zero-based"),
+    (r"; use None for one thread or -1 for all cores", "; -1 is all cores"),
+    (r" or None, got", ", got"),
+)
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
@@ -58,7 +67,21 @@ def sentence_of(error: Exception) -> str:
         said = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
         said = str(error.__cause__ or error) or type(error).__name__
+    for python, shell in SPELLINGS:
+        said = re.sub(python, shell, said)
     return " ".join(said.split())
+
+
+def writable(path: Path | None) -> None:
+    """Refuse a place that cannot be written to, before the work."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a file to write")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{path} cannot be written to: no permission")
 
 
 def opened(
@@ -89,7 +112,7 @@ def bytes_of(size: str) -> int:
         number = float(found[1]) if found else 0.0
     except ValueError:
         number = 0.0
-    if not found or number <= 0 or found[2].upper() not in UNITS:
+    if not found or not 0 < number < math.inf or found[2].upper() not in UNITS:
         raise ValueError(f"{size!r} is no amount of memory: write it like 500MB, 2GB or 1.5GiB")
     return int(number * UNITS[found[2].upper()])
 
@@ -119,7 +142,9 @@ def shown(name: str, fact: Any) -> str:
     if fact is None:
         return "unknown"
     if isinstance(fact, dict):
-        return ", ".join(f"{key}: {value:,}" for key, value in fact.items())
+        return ", ".join(
+            f"{key}: {value:,}" if isinstance(value, int) else f"{key} ({value})" for key, value in fact.items()
+        )
     if name.endswith("error"):
         return f"{100 * fact:.4g} %"
     if name.endswith("gap"):
@@ -131,4 +156,4 @@ def shown(name: str, fact: Any) -> str:
 
 def label_text(label: Any) -> str:
     """A label as a file shows it: whole numbers without a point."""
-    return f"{label:g}" if isinstance(label, float) else str(label)
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

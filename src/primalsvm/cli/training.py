@@ -10,17 +10,32 @@ from typing import Annotated, Any
 import typer
 
 from primalsvm.cli.models import tested
-from primalsvm.cli.showing import AsJson, Based, Drop, Features, Rows, Target, bytes_of, opened, sentences, show
+from primalsvm.cli.showing import (
+    AsJson,
+    Based,
+    Drop,
+    Features,
+    Rows,
+    Target,
+    bytes_of,
+    opened,
+    sentences,
+    show,
+    writable,
+)
 
 STREAM_BYTES = 1 << 20  # of a stream that are learnt at a time
-LEAST_ROWS = 32 * 10**6  # bytes that rows need, however little memory there is
+LIBRARIES = 300 * 10**6  # bytes that Python and its libraries take; a number, so that a run is repeatable
+LEAST_ROWS = 25 * 10**6  # bytes that rows need, however little memory there is
 
 
 def train(
     rows: Rows,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to save the model.")] = None,
     test: Annotated[Path | None, typer.Option(help="Rows to test the model on.")] = None,
-    C: Annotated[float, typer.Option("-C", help="C, as in scikit-learn; λ = 1/(C · rows).")] = 1.0,
+    C: Annotated[
+        float | None, typer.Option("-C", help="C, as in scikit-learn: λ = 1/(C · rows); 1 without it.")
+    ] = None,
     lam: Annotated[float | None, typer.Option(help="λ itself, instead of C.")] = None,
     loss: Annotated[str, typer.Option(help="hinge, squared_hinge, smoothed_hinge or logistic.")] = "hinge",
     tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-3,
@@ -28,7 +43,9 @@ def train(
     max_seconds: Annotated[float | None, typer.Option(help="Seconds of solving at most.")] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="Fit an intercept.")] = True,
     balanced: Annotated[bool, typer.Option(help="Weigh the classes so that they count the same.")] = False,
-    kernel: Annotated[str | None, typer.Option(help="rbf, laplacian, chi2 or poly; without it, linear.")] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="rbf, laplacian, chi2 or poly (columns should be scaled); without it, linear.")
+    ] = None,
     gamma: Annotated[float | None, typer.Option(help="γ of the kernel; without it, from the data.")] = None,
     components: Annotated[int | None, typer.Option(min=1, help="Features that stand for the kernel.")] = None,
     target: Target = None,
@@ -50,13 +67,21 @@ def train(
     with sentences():
         if kernel is None and (gamma is not None or components is not None):
             raise ValueError("--gamma and --components are for kernels: say which with --kernel")
+        if C is not None and lam is not None:
+            raise ValueError("-C and --lam say the same in two ways: give one of them")
         if resume and checkpoint is None:
             raise ValueError("--resume needs --checkpoint, the file to go on from")
         if online and lam is None:
             raise ValueError("--online needs --lam: C is relative to a number of rows that a stream does not tell")
         if online and (checkpoint is not None or memory is not None):
             raise ValueError("--online keeps no rows: it has neither --checkpoint nor --memory")
+        for place in (output, checkpoint):
+            writable(place)
+        if test is not None and not test.exists():
+            raise FileNotFoundError(f"there is no file {str(test)!r}")
         source = opened(rows, features, zero_based, target, drop)
+        if online and kernel is not None and features is None and hasattr(source, "n_features"):
+            raise ValueError("--online with a kernel needs --features: a stream of text does not tell it in advance")
         begin = time.perf_counter()
         module = f"primalsvm.estimators.{'linear_svc' if kernel is None else 'svc'}"
         # Importing scikit-learn takes a second, of one core.
@@ -66,12 +91,12 @@ def train(
         importing.join()
         read = time.perf_counter()
         parameters: dict[str, Any] = {
-            "C": C, "lam": lam, "loss": loss, "tol": tol, "max_iter": max_iter, "max_seconds": max_seconds,
-            "fit_intercept": intercept, "class_weight": "balanced" if balanced else None, "random_state": seed,
-            "n_jobs": jobs, "verbose": int(sys.stderr.isatty() and not online),
+            "C": 1.0 if C is None else C, "lam": lam, "loss": loss, "tol": tol, "max_iter": max_iter,
+            "max_seconds": max_seconds, "fit_intercept": intercept, "class_weight": "balanced" if balanced else None,
+            "random_state": seed, "n_jobs": jobs, "verbose": int(sys.stderr.isatty() and not online),
         }  # fmt: skip
         if memory is not None:
-            parameters["memory"] = _for_rows(bytes_of(memory))
+            parameters["memory"] = _for_rows(memory)
         if checkpoint is not None:
             from primalsvm.checkpoints import Checkpoint
 
@@ -91,7 +116,7 @@ def train(
             model.save(output)
             facts["model"] = str(output)
         if test is not None:
-            facts |= tested(model, test)
+            facts |= tested(model, test, target)
         show(facts, as_json)
         status = getattr(model, "status_", None)
         if status is not None and status.value == "interrupted":
@@ -110,14 +135,12 @@ def _read_early(source: Any) -> Any:
     return loaded(source)
 
 
-def _for_rows(limit: int) -> float:
+def _for_rows(limit: str) -> float:
     """What a limit of memory leaves for rows: half, as they are not all that a fit needs."""
-    from primalsvm.memory import resident
-
-    left = 0.5 * (limit - resident())
+    left = 0.5 * (bytes_of(limit) - LIBRARIES)
     if left < LEAST_ROWS:
-        least = (resident() + 2 * LEAST_ROWS) / 1e6
-        raise ValueError(f"--memory {limit / 1e6:.0f}MB is too little: Python and its libraries need {least:.0f}MB")
+        least = (LIBRARIES + 2 * LEAST_ROWS) / 1e6
+        raise ValueError(f"--memory {limit} is too little: Python, its libraries and some rows need {least:.0f}MB")
     return left
 
 

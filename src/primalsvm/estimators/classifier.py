@@ -35,6 +35,8 @@ from primalsvm.sources.opening import AT_ONCE, AnySource, held, is_source, seen_
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of two classes by the sign of a score; the parameters are those of the classes that derive."""
 
+    classes_: npt.NDArray[Any]
+
     _parameter_kinds: ClassVar[dict[str, tuple[type, ...]]] = {
         "C": (Real,),
         "lam": (Real, type(None)),
@@ -44,6 +46,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         "n_iter_no_change": (Integral,),
         "validation_fraction": (Real,),
         "n_jobs": (Integral, type(None)),
+        "memory": (Real, type(None)),
     }
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -61,6 +64,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        if isinstance(X, str | os.PathLike):
+            raise TypeError(f"X is a path: fit(primalsvm.open({os.fspath(X)!r})) reads it")
         if not is_source(X):
             return self._fit(X, y, sample_weight, None)
         if y is not None:
@@ -69,7 +74,11 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         with held(X, self._budget()) as found:
             if found.y is None:
                 raise ValueError("the source has no labels: there is nothing to learn from")
+            if not len(found.y):
+                raise ValueError(f"{X.path} holds no rows")
             self._fit(found.X, found.y, sample_weight, found.cache)
+            if found.names is not None:
+                self.classes_ = found.names[self.classes_.astype(np.intp)]
         self.layout_: Layout | None = found.layout
         if isinstance(found.layout, TableLayout):
             self.feature_names_in_ = np.array(found.layout.feature_names, object)
@@ -92,7 +101,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         if is_source(X):
-            return np.concatenate([np.zeros(0), *(scores for scores, _ in self.judged(X))])
+            return np.concatenate([np.zeros(0), *(scores for scores, _ in self.judged(X, labelled=False))])
         refuse_text_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
         return self._scores(as_rows(X))
@@ -101,10 +110,13 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
         """A score for every row."""
 
-    def judged(self, source: AnySource) -> Iterator[tuple[npt.NDArray[np.float64], Any]]:
-        """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none."""
+    def judged(self, source: AnySource, labelled: bool = True) -> Iterator[tuple[npt.NDArray[np.float64], Any]]:
+        """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none.
+
+        Without `labelled`, labels are not looked at.
+        """
         n = self.n_features_in_
-        for X, y in seen_by(source, getattr(self, "layout_", None), n).blocks(AT_ONCE):
+        for X, y in seen_by(source, getattr(self, "layout_", None), n, labelled).blocks(AT_ONCE):
             if X.shape[1] != n:
                 raise ValueError(f"{source.path} has {X.shape[1]} features, but the model has {n}")
             yield self._scores(as_rows(X)), y
@@ -126,16 +138,27 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             return float(super().score(X, y, sample_weight))
         if y is not None or sample_weight is not None:
             raise ValueError("a source brings its own labels: neither y nor sample_weight must be given")
+        rows, wrong = self.count_errors(X)
+        return (rows - wrong) / rows
+
+    def count_errors(self, source: AnySource) -> tuple[int, int]:
+        """How many rows a source has, and how many of them are not foretold."""
         check_is_fitted(self, "coef_")
-        rows = right = 0
-        for scores, labels in self.judged(X):
+        rows = wrong = 0
+        for scores, labels in self.judged(source):
             if labels is None:
-                raise ValueError(f"{X.path} has no labels to compare with")
+                raise ValueError(f"{source.path} has no labels to compare with")
+            unknown = np.setdiff1d(labels, self.classes_).tolist()
+            if unknown:
+                known = self.classes_.tolist()
+                raise ValueError(
+                    f"{source.path} has the label {unknown[0]!r}; the model knows {known[0]!r}, {known[1]!r}"
+                )
             rows += scores.shape[0]
-            right += int(np.count_nonzero(self._named(scores) == labels))
+            wrong += int(np.count_nonzero(self._named(scores) != labels))
         if not rows:
-            raise ValueError(f"{X.path} holds no rows")
-        return right / rows
+            raise ValueError(f"{source.path} holds no rows")
+        return rows, wrong
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
@@ -176,6 +199,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 raise TypeError(f"{name} must be {kind}{' or None' if type(None) in kinds else ''}, got {given!r}")
         if not isinstance(self.checkpoint, Checkpoint | None):
             raise TypeError(f"checkpoint must be a Checkpoint object or None, got {self.checkpoint!r}")
+        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
+            raise ValueError("a checkpoint needs random_state, a number: a run that begins otherwise cannot go on")
         if self.lam is None and not 0 < self.C < np.inf:
             raise ValueError(f"C must be positive and finite, got {self.C!r}")
         if self.n_iter_no_change < 1:
@@ -261,7 +286,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if not self.early_stopping:
             return batch, None
         if cache is not None:
-            raise ValueError(f"early_stopping needs the rows in memory, and those of {cache} are too many")
+            raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
         from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
 
         rows = np.arange(batch.y.shape[0])

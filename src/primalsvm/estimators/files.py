@@ -51,7 +51,7 @@ def save_estimator(estimator: MarginClassifier, path: str | os.PathLike[str]) ->
     learnt = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name[0] != "_"}
     learnt.pop("history_", None)  # it tells seconds: the same fit shall give the same file
     parameters = estimator.get_params(deep=False)
-    parameters["checkpoint"] = None  # of the run, not of the model
+    parameters |= {"checkpoint": None, "memory": None}  # of the run, not of the model
     content = {"parameters": parameters, "learnt": learnt}
     write_model(path, kind, content, KNOWN, primalsvm.__version__)
 

@@ -39,6 +39,8 @@ class Stream(NamedTuple):
 class StreamingClassifier(MarginClassifier):
     """A classifier whose state between two batches is a stochastic solver's."""
 
+    n_samples_seen_: int
+
     @available_if(_has_lam)
     def partial_fit(
         self,
@@ -170,7 +172,7 @@ class StreamingClassifier(MarginClassifier):
             self.classes_ = found
             self.n_samples_seen_ = 0
             self.certificate_ = None
-            for name in ("history_", "status_"):  # of an earlier fit
+            for name in ("history_", "status_", "layout_", "n_samples_fit_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"this stream began with the classes {self.classes_.tolist()}, got {classes!r}")

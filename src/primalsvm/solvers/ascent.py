@@ -179,6 +179,7 @@ class DualState:
     mean_v: Vector  # running means over the sweeps
     mean_beta: float
     runs: Vector = field(default_factory=lambda: np.zeros(0, np.int64))  # of rows in files, not read yet in this epoch
+    run_length: int = 0  # rows in each of them
     copies: Copies | None = None  # what the sweeps go over, if not over all rows
     copied_sweeps: int = 0  # that are left of them
     awake: int = 0  # rows in this sweep's order

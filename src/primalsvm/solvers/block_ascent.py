@@ -8,8 +8,9 @@
             write α_B
 
 A block takes its runs from far-apart places, so that it looks like all rows even where a file is sorted by label. What
-is kept of v, the intercept and the mean of w is as in `dual_ascent`. α, one number a row, lives in a file; all else is
-of the size of w or of a block.
+is kept of v, the intercept and the mean of w is as in `dual_ascent`. α, one number a row, lives in a file; in memory
+are the labels, a block of the rows, and vectors of the size of w (to evaluate with a free intercept, also two more
+numbers a row).
 
 Reading a block costs about as much as a sweep over it. A second sweep makes more of what was read (text, λ = 1e-6: a
 third fewer epochs; a third and a fifth sweep gain less than they cost), as rows that do not move sleep through it.
@@ -73,12 +74,14 @@ class BlockAscent:
 
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> DualState:
         """α = 0, or the α of a previous state of as many rows."""
-        return start_state(problem, batch, run, team, previous, room_for(batch.rows, batch.y.shape[0]), 0)
+        assert isinstance(batch.rows, Distant)
+        state = start_state(problem, batch, run, team, previous, room_for(batch.rows, batch.y.shape[0]), 0)
+        state.run_length = rows_in_run(batch.rows)
+        return state
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
         """One block: read it, sweep over it, write its α."""
-        assert isinstance(batch.rows, Distant)
-        m, length = batch.y.shape[0], rows_in_run(batch.rows)
+        m, length = batch.y.shape[0], state.run_length
         if not state.runs.shape[0]:
             state.runs = state.rng.permutation(-(-m // length))
             state.sweep_gap = 0.0

@@ -197,8 +197,8 @@ def drive(
 ) -> Solution:
     """Run a solver on a checked batch until one of the stops applies. See `solve`.
 
-    `keep` is handed a snapshot after every chunk, and whether it is the last because of an interrupt; a run that is
-    given one as `resume` goes on from there.
+    `keep` is handed a snapshot after every chunk, and whether it is the last because the run is cut short; a run that
+    is given one as `resume` goes on from there.
     """
     m, d = shape(batch.rows)
     small = m * d < SMALL and solver.precise and stops.certify
@@ -211,6 +211,7 @@ def drive(
             state = solver.start(problem, batch, run, team, None if start is None else start.state)
         else:
             state = resume.state
+            state.target = target  # another tol may be asked for now
             keeper.restore(resume)
         status: Status | None = None
         epoch = int(state.epoch)
@@ -219,8 +220,6 @@ def drive(
             seconds = time.perf_counter() - begin
             if interrupted():
                 status = Status.INTERRUPTED
-                if keep is not None:  # before the evaluation that only this end asks for
-                    keep(keeper.snapshot(state, seconds), True)
             elif state.finished:
                 status = Status.FINISHED if solver.self_paced or not stops.certify else Status.STALLED
             elif state.epoch >= stops.max_iter and not solver.self_paced:
@@ -229,7 +228,11 @@ def drive(
                 status = Status.MAX_SECONDS
             new_epoch = validation is not None and int(state.epoch) > epoch
             epoch = int(state.epoch)
-            if stops.certify and (status is not None or state.worth_evaluating or new_epoch):
+            due = new_epoch or (stops.certify and state.worth_evaluating)
+            cut_short = status in (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
+            if keep is not None and cut_short and not due:  # before the evaluation that only this end asks for
+                keep(keeper.snapshot(state, seconds), True)
+            if stops.certify and (status is not None or due):
                 keeper.add(solver.evaluate(problem, batch, state, team), state.epoch, state.steps, begin)
                 reached = keeper.relative_gap <= target and keeper.sound
                 if reached and not (solver.self_paced and status is None):
@@ -242,8 +245,8 @@ def drive(
             if watch is not None:
                 seconds = time.perf_counter() - begin
                 watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
-            if keep is not None and status is None:
-                keep(keeper.snapshot(state, seconds), False)
+            if keep is not None and (status is None or (cut_short and due and status is not Status.CONVERGED)):
+                keep(keeper.snapshot(state, seconds), cut_short)
         reached = keeper.relative_gap <= stops.tol and keeper.sound
         if not solver.self_paced and reached and status is not Status.EARLY_STOPPING:
             status = Status.CONVERGED

@@ -1,5 +1,6 @@
 """NumPy and SciPy files as rows: a matrix with a column of labels (.npy), or a matrix and labels (.npz)."""
 
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -29,27 +30,35 @@ class ArrayFile:
     ----------
     path : the file
     target : of a `.npy` file, the number of the column of labels; negative numbers count from the last
+    labelled : if not, all columns of a `.npy` file are features
     """
 
     path: Path
     target: int | None = None
+    labelled: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
         if self.target is not None and (isinstance(self.target, bool) or not isinstance(self.target, int)):
             raise TypeError(f"target must be the number of a column, got {self.target!r}")
 
-    def to_arrays(self) -> tuple[Any, npt.NDArray[Any]]:
+    def to_arrays(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """All rows as a C-contiguous array or a CSR matrix, and their labels."""
         if self.path.suffix == ".npz":
             return self._matrix_and_labels()
         return self._parted(self._table(), 0)
 
+    def to_cache(self, path: str | os.PathLike[str]) -> Any:
+        """Write the rows into a cache, a part at a time."""
+        from primalsvm.sources.opening import to_cache  # which knows all sources, this one included
+
+        return to_cache(self, path)
+
     def memory_needed(self) -> int:
         """About how many bytes all rows take: as many as the file, or more if it is compressed."""
         return self.path.stat().st_size
 
-    def blocks(self, n_bytes: int) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+    def blocks(self, n_bytes: int) -> Iterator[tuple[Any, npt.NDArray[Any] | None]]:
         """The rows in order, as matrices and labels of about so many bytes each.
 
         A `.npy` file is mapped into memory; an `.npz` file, which is an archive, is read whole.
@@ -84,6 +93,8 @@ class ArrayFile:
             table: npt.NDArray[Any] = np.lib.format.open_memmap(self.path, mode="r")
         self._check_matrix(table)
         columns = table.shape[1]
+        if self.target is None and not self.labelled:
+            return table
         if self.target is None:
             raise FormatError(f"say which column is the target: {self.path} has the columns 0 to {columns - 1}")
         if not -columns <= self.target < columns:
@@ -92,9 +103,10 @@ class ArrayFile:
             raise FormatError(f"{self.path} has no features: there is no column beside the target")
         return table
 
-    def _parted(self, table: npt.NDArray[Any], before: int) -> tuple[Any, npt.NDArray[Any]]:
+    def _parted(self, table: npt.NDArray[Any], before: int) -> tuple[Any, npt.NDArray[Any] | None]:
         self._check_finite(table, before)
-        assert self.target is not None
+        if self.target is None:
+            return np.ascontiguousarray(table), None
         return np.ascontiguousarray(np.delete(table, self.target, axis=1)), np.array(table[:, self.target])
 
     def _matrix_and_labels(self) -> tuple[Any, npt.NDArray[Any]]:

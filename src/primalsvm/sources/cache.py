@@ -139,6 +139,9 @@ class CacheWriter:
         """Rows, labels and queries."""
         if self.sparse:
             X = sp.csr_matrix(X)
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
             self.append_csr(X.data, X.indices, X.indptr, y, qid)
             return
         self.columns["values"].append(X)
@@ -194,15 +197,12 @@ class CacheWriter:
             json.dump(header, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
+        old = beside(self.path)
         if self.path.exists():
-            shutil.rmtree(self.path)
+            self.path.rename(old)
         self.folder.rename(self.path)
+        shutil.rmtree(old, ignore_errors=True)
         sync_folder(self.path.parent)
-
-
-def is_cache(path: Path) -> bool:
-    """Whether a path is a folder with a cache's header."""
-    return (path / HEADER).is_file()
 
 
 def read_header(path: Path) -> dict[str, Any]:

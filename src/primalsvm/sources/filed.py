@@ -4,18 +4,19 @@ Plain reads into fresh arrays, rather than a mapping: the pages of a mapping wou
 page fault for each four kilobytes costs more than the copy.
 """
 
+import json
 import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from primalsvm.rows import CSR, Dense, Distant, Files, Stored, Vector, shape, stored, value_dtype
-from primalsvm.sources.cache import CacheError, open_cache
+from primalsvm.sources.cache import CacheError, open_cache, read_header
 from primalsvm.team import Team, team_for
 
 INDEX = np.dtype(np.uint32)  # of column numbers in a cache
@@ -154,16 +155,17 @@ def filed_rows(
     """
     path = Path(path)
     rows, y, _ = open_cache(path)
-    with team_for(n_jobs) as team:
+    with ExitStack() as stack:
+        team = team_for(n_jobs)
         reader = Reader(path, rows, drop, team)
+        for column in reader.columns:
+            stack.enter_context(column.file)
+        stack.enter_context(team)  # it ends before the files are closed
         dtype = value_dtype(rows)
         each = dtype.itemsize + (INDEX.itemsize if isinstance(rows, CSR) else 0)
-        files = Files(stored(rows), each, at_once, lambda m: room_beside(path, m))
-        try:
-            yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
-        finally:
-            for column in reader.columns:
-                column.file.close()
+        checksum = json.dumps(read_header(path)["files"], sort_keys=True)
+        files = Files(stored(rows), each, at_once, checksum, lambda m: room_beside(path, m))
+        yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
 
 
 def room_beside(path: Path, m: int) -> Vector:

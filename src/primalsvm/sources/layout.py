@@ -16,6 +16,8 @@ MANY = 1000  # categories: a text column with more of them is an identifier rath
 DENSE_FEATURES = 64  # up to so many features a dense row is short, and kernels go through it fastest
 SPARSE_FROM = 4  # features for each that may be other than 0; CSR takes 12 bytes for these, a dense row 8 for all
 
+LARGEST_WHOLE = 2.0**53  # from here on, a double does not tell neighbouring whole numbers apart
+
 TargetKind = Literal["integer", "real", "bool", "text"]
 
 
@@ -151,7 +153,10 @@ def codes_of(layout: Layout | None, y: Any) -> npt.NDArray[np.float64]:
         return places
     if np.asarray(y).dtype.kind not in "biuf":
         raise ValueError("the labels of a cache are numbers, not text")
-    return np.asarray(y, np.float64)
+    codes = np.asarray(y, np.float64)
+    if np.asarray(y).dtype.kind in "iu" and np.any(np.abs(codes) >= LARGEST_WHOLE):
+        raise ValueError("a cache cannot tell labels of 2^53 and more apart: number the classes")
+    return codes
 
 
 def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -6,6 +6,7 @@ it to an estimator, in memory if it fits there and else through a cache, whose r
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,12 +16,13 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from primalsvm.rows import CSR, Stored, Vector, stored_bytes
+from primalsvm.options import check_integer
+from primalsvm.rows import CSR, Stored, Vector, between, stored_bytes
 from primalsvm.sources.arrays import ArrayFile
 from primalsvm.sources.batches import FORMATS, plain_suffix
-from primalsvm.sources.cache import CacheError, CacheWriter, is_cache, open_cache, read_header
+from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, read_header
 from primalsvm.sources.layout import Layout, SvmlightLayout, TableLayout, codes_of, labels_of, layout_from_dict
-from primalsvm.sources.svmlight import Place, Rows, based, blocks_of, parse_text, read_svmlight
+from primalsvm.sources.svmlight import Place, Rows, based, blocks_of, check_reading, parse_text, read_svmlight
 from primalsvm.sources.tables import TableFile
 from primalsvm.sources.texts import STANDARD_INPUT, FormatError, beginning, reader_of
 from primalsvm.team import team_for
@@ -49,6 +51,11 @@ class SvmlightFile:
     dtype: Any = np.float64
     n_jobs: int | None = -1
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+        check_integer("n_features", self.n_features, none=True)
+        check_reading(self.zero_based, self.dtype)
+
     def to_arrays(self) -> tuple[sp.csr_matrix, Vector]:
         """All rows as a CSR matrix, and their labels."""
         X, y, _ = self.read()
@@ -73,40 +80,40 @@ class SvmlightFile:
         """
         zero_based, width = self.zero_based, self.n_features or 0
         with reader_of(self.path) as reader, team_for(self.n_jobs) as team:
-            for block in blocks_of(reader, str(self.path), n_bytes, np.dtype(self.dtype), team):
+            for place, block in blocks_of(reader, str(self.path), n_bytes, np.dtype(self.dtype), team):
                 if zero_based is False and block.smallest == 0 and self.zero_based == "auto":
                     raise FormatError(
                         f"{self.path} has the index 0, but began as if indices were counted from 1: say so with "
                         "zero_based=True (--zero-based)"
                     )
                 base = 0 if zero_based is True or block.smallest == 0 else 1
-                width = self.n_features or max(width, block.largest + 1 - base)
-                rows = based(block, str(self.path), width, zero_based)
+                width = max(width, block.largest + 1 - base) if self.n_features is None else self.n_features
+                rows = based(block, place, width, zero_based)
                 if block.largest >= 0:
                     zero_based = rows.zero_based
                 yield rows
 
     def memory_needed(self) -> int:
         """About how many bytes all rows take; 0 if nobody can tell."""
-        if self.path == STANDARD_INPUT:
+        if not self.path.is_file():  # standard input, or a pipe, which can be read only once
             return 0
         text, times = beginning(self.path)
         lines = np.frombuffer(text[: text.rfind(b"\n") + 1], np.uint8)
+        if not lines.shape[0]:
+            return int(times * len(text))
         with team_for(None) as team:
             block = parse_text(lines, Place(str(self.path)), np.dtype(np.float64), team)
         return int(times * (12 * block.data.shape[0] + 16 * block.y.shape[0]))
 
     def to_cache(self, path: str | os.PathLike[str]) -> "CacheFolder":
         """Write the rows into a cache, a part at a time."""
-        if self.zero_based not in (True, False, "auto"):
-            raise ValueError(f"zero_based={self.zero_based!r}: choose True, False or 'auto'")
         smallest, largest = 1, -1
         with (
             reader_of(self.path) as reader,
             team_for(self.n_jobs) as team,
             CacheWriter(path, sparse=True, dtype=self.dtype) as writer,
         ):
-            for block in blocks_of(reader, str(self.path), AT_ONCE, np.dtype(self.dtype), team):
+            for _, block in blocks_of(reader, str(self.path), AT_ONCE, np.dtype(self.dtype), team):
                 writer.append_csr(block.data, block.indices, block.indptr, block.y, block.qid)
                 smallest, largest = min(smallest, block.smallest), max(largest, block.largest)
             zero_based = self.zero_based is True or (self.zero_based == "auto" and smallest == 0)
@@ -136,16 +143,18 @@ class CacheFolder:
             raise CacheError(f"{self.path} is damaged: {error}") from None
 
     def to_arrays(self) -> tuple[Any, Any]:
-        """All rows, mapped into memory, and their labels."""
+        """All rows, mapped into memory, and their labels; SciPy copies the indices of 2^31 entries and more."""
         rows, y, _ = open_cache(self.path)
         return as_matrix(rows), labels_of(self.layout, y)
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Rows and labels in order, about so many bytes at a time."""
-        X, y = self.to_arrays()
-        at_once = max(1, n_bytes * X.shape[0] // max(self.memory_needed(), 1))
-        for first in range(0, X.shape[0], at_once):
-            yield X[first : first + at_once], y[first : first + at_once]
+        rows, y, _ = open_cache(self.path)
+        layout, m = self.layout, y.shape[0]
+        at_once = max(1, n_bytes * m // max(stored_bytes(rows), 1))
+        for first in range(0, m, at_once):
+            last = min(first + at_once, m)
+            yield as_matrix(between(rows, first, last)), labels_of(layout, y[first:last])
 
     def memory_needed(self) -> int:
         """How many bytes all rows take."""
@@ -177,8 +186,10 @@ def as_matrix(rows: Stored) -> Any:
     """Rows as a NumPy array or a SciPy matrix, in place."""
     if not isinstance(rows, CSR):
         return rows.values
-    signed = rows.indices.view(np.int32), rows.indptr.view(np.int64)
-    return sp.csr_matrix((rows.data, *signed), shape=(rows.indptr.shape[0] - 1, rows.n_features), copy=False)
+    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+    indptr = rows.indptr - rows.indptr[0]
+    parts = rows.data[first:last], rows.indices.view(np.int32)[first:last], indptr.view(np.int64)
+    return sp.csr_matrix(parts, shape=(rows.indptr.shape[0] - 1, rows.n_features), copy=False)
 
 
 # ---- opening ---------------------------------------------------------------------------------------------------------
@@ -212,7 +223,7 @@ def open(path: str | os.PathLike[str], **options: Any) -> AnySource:  # as prima
     if path != STANDARD_INPUT and not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     kind: Any = SvmlightFile
-    if path.is_dir() or is_cache(path):
+    if path.is_dir():
         kind = CacheFolder
     elif plain_suffix(path) in FORMATS or options.get("delimiter") is not None:
         kind = TableFile
@@ -224,6 +235,8 @@ def open(path: str | os.PathLike[str], **options: Any) -> AnySource:  # as prima
         what = {SvmlightFile: "svmlight text", CacheFolder: "a cache", TableFile: "a table", ArrayFile: "an array file"}
         has = f"has the options {', '.join(known)}" if known else "has no options"
         raise TypeError(f"{path}: {what[kind]} {has}; got {', '.join(unknown)}")
+    if kind in (TableFile, ArrayFile) and not path.is_file():
+        raise ValueError(f"{path} is no regular file: a table is read more than once, so save it first")
     source: AnySource = kind(path, **options)
     return source
 
@@ -233,16 +246,36 @@ def is_source(X: Any) -> bool:
     return hasattr(X, "to_arrays") and hasattr(X, "blocks")
 
 
-def seen_by(source: AnySource, layout: Layout | None, n_features: int) -> AnySource:
-    """The source as a model sees it that was made from rows of this layout and this many features."""
+def seen_by(source: AnySource, layout: Layout | None, n_features: int, labelled: bool = True) -> AnySource:
+    """The source as a model sees it that was made from rows of this layout and this many features.
+
+    Without `labelled`, labels are not looked at where there are some.
+    """
     if isinstance(source, SvmlightFile):
         zero_based = layout.zero_based if isinstance(layout, SvmlightLayout) else source.zero_based
         return replace(source, n_features=n_features, zero_based=zero_based)
     if isinstance(source, TableFile) and source.layout is None:
         if not isinstance(layout, TableLayout):
             raise ValueError(f"{source.path} is a table, but the model was not made from one")
-        return replace(source, layout=layout, target=None)
+        drop = source.drop if labelled else (*source.drop, layout.target)
+        return replace(source, layout=layout, target=None, drop=drop)
+    if isinstance(source, CacheFolder) and not alike(source.layout, layout):
+        raise ValueError(
+            f"the features of {source.path} are not those that the model was made from: convert its rows as those of "
+            "the training were converted"
+        )
+    if isinstance(source, ArrayFile) and source.target is None:
+        return replace(source, labelled=False)
     return source
+
+
+def alike(first: Layout | None, second: Layout | None) -> bool:
+    """Whether two layouts make the same features, as far as is known."""
+    if first is None or second is None:
+        return True
+    if isinstance(first, TableLayout) and isinstance(second, TableLayout):
+        return first.feature_names == second.feature_names
+    return first == second
 
 
 class Held(NamedTuple):
@@ -251,6 +284,7 @@ class Held(NamedTuple):
     X: Any  # a matrix, or rows; not checked yet
     y: Any
     layout: Layout | None
+    names: Any = None  # of the classes, if y holds their numbers
     cache: Path | None = None  # in which they are, if they take more memory than they may
 
 
@@ -258,14 +292,19 @@ class Held(NamedTuple):
 def held(source: AnySource, budget: float) -> Iterator[Held]:
     """All rows of a source: in memory, or if they take more than the budget, mapped from a cache.
 
-    A source that is not a cache is written into one beside it first, which is gone in the end.
+    A source that is not a cache is written into one first, which is gone in the end: beside it, or where that cannot be
+    written to, in the system's folder for temporary files.
     """
     if isinstance(source, CacheFolder):
         rows, y, _ = open_cache(source.path)
-        cache = source.path if stored_bytes(rows) > budget else None
-        yield Held(rows, labels_of(source.layout, y), source.layout, cache)
-    elif isinstance(source, SvmlightFile | TableFile) and source.memory_needed() > budget:
-        place = beside(source.path.with_name(f"{source.path.name}.cache"))
+        layout = source.layout
+        text = isinstance(layout, TableLayout) and layout.target_kind == "text"
+        names = np.array(layout.classes) if isinstance(layout, TableLayout) and text else None
+        labels = y if text else labels_of(layout, y)
+        yield Held(rows, labels, layout, names, source.path if stored_bytes(rows) > budget else None)
+    elif not isinstance(source, Loaded) and source.memory_needed() > budget:
+        beside_it = source.path.parent if os.access(source.path.parent, os.W_OK) else Path(tempfile.gettempdir())
+        place = beside(beside_it / f"{source.path.name}.cache")
         try:
             with held(to_cache(source, place), budget) as cached:
                 yield cached

@@ -249,32 +249,46 @@ def read_svmlight(
     FormatError
         If the text is not understood: the sentence names file, line and column.
     """
-    if zero_based not in (True, False, "auto"):
-        raise ValueError(f"zero_based={zero_based!r}: choose True, False or 'auto'")
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
+    check_reading(zero_based, dtype)
     path = Path(path)
     with text_of(path) as text, team_for(n_jobs) as team:
-        return based(parse_text(text, Place(str(path)), np.dtype(dtype), team), str(path), n_features, zero_based)
+        place = Place(str(path))
+        return based(parse_text(text, place, np.dtype(dtype), team), place, n_features, zero_based)
 
 
-def based(block: Block, name: str, n_features: int | None, zero_based: bool | Literal["auto"]) -> Rows:
+def check_reading(zero_based: Any, dtype: Any) -> None:
+    """Refuse options that nobody understands."""
+    if not (isinstance(zero_based, bool) or zero_based == "auto"):
+        raise ValueError(f"zero_based={zero_based!r}: choose True, False or 'auto'")
+    try:
+        known = np.dtype(dtype) in (np.float64, np.float32)
+    except TypeError:
+        known = False
+    if not known:
+        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
+
+
+def based(block: Block, place: Place, n_features: int | None, zero_based: bool | Literal["auto"]) -> Rows:
     """The rows with columns from 0 on; the block's indices are changed in place."""
     base = 0 if zero_based is True or (zero_based == "auto" and block.smallest == 0) else 1
     if base == 1:
         if block.smallest == 0:
-            row = int(np.searchsorted(block.indptr, np.flatnonzero(block.indices == 0)[0], side="right"))
-            raise FormatError(f"{name}: row {row} has the index 0, but zero_based=False")
+            row = place.rows + int(np.searchsorted(block.indptr, np.flatnonzero(block.indices == 0)[0], side="right"))
+            raise FormatError(f"{place.name}: row {row} has the index 0, but zero_based=False")
         np.subtract(block.indices, 1, out=block.indices)
     d = max(block.largest + 1 - base, 0) if n_features is None else n_features
     if block.largest + 1 - base > d:
-        raise FormatError(f"{name} has the index {block.largest}, but there are only n_features={n_features} features")
+        raise FormatError(
+            f"{place.name} has the index {block.largest}, but there are only n_features={n_features} features"
+        )
     X: Any = sp.csr_matrix((block.data, block.indices, block.indptr), shape=(block.y.shape[0], d), copy=False)
     return Rows(X, block.y, block.qid, base == 0)
 
 
-def blocks_of(reader: Reader, name: str, n_bytes: int, dtype: np.dtype[Any], team: Team) -> Iterator[Block]:
-    """The rows of a text in order, about n_bytes of it at a time."""
+def blocks_of(
+    reader: Reader, name: str, n_bytes: int, dtype: np.dtype[Any], team: Team
+) -> Iterator[tuple[Place, Block]]:
+    """The rows of a text in order, about n_bytes of it at a time, and where they are."""
     place = Place(name)
     left: list[bytes] = []  # of a line that is not whole yet
     while True:
@@ -287,7 +301,7 @@ def blocks_of(reader: Reader, name: str, n_bytes: int, dtype: np.dtype[Any], tea
         left = [more[end:]]
         if text.shape[0]:
             block = parse_text(text, place, dtype, team)
-            yield block
+            yield place, block
             place = Place(name, place.lines + int(np.count_nonzero(text == LINE_END)), place.rows + block.y.shape[0])
         if not more:
             return
@@ -384,8 +398,11 @@ def complaint(text: Vector, place: Place, where: int, sentence: str) -> str:
     """The sentence, with the line, the column and the word at fault."""
     before = text[:where]
     line = place.lines + 1 + int(np.count_nonzero(before == LINE_END))
-    last = np.flatnonzero(before[-(1 << 20) :] == LINE_END)
-    column = where - (len(before) - min(len(before), 1 << 20) + int(last[-1]) if last.size else -1)
+    window = 1 << 16
+    while window < where and not np.any(before[-window:] == LINE_END):
+        window *= 2
+    last = np.flatnonzero(before[-window:] == LINE_END)
+    column = where - (max(where - window, 0) + int(last[-1]) if last.size else -1)
     begin = where
     while begin > max(0, where - SHOWN) and not _separates(int(text[begin - 1])):
         begin -= 1

@@ -4,6 +4,7 @@ Nothing is filled in, skipped or guessed: what cannot be used is an error that n
 Rows are counted from 1, without the header.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time
@@ -17,12 +18,11 @@ import scipy.sparse as sp
 
 from primalsvm.rows import Vector
 from primalsvm.sources.batches import batches_of, columns_of, format_of, is_text, rows_about
-from primalsvm.sources.layout import MANY, TableLayout, TargetKind
+from primalsvm.sources.layout import LARGEST_WHOLE, MANY, TableLayout, TargetKind
 from primalsvm.sources.texts import FormatError
 
 SHOWN = 10  # names or values that an error lists
 AT_ONCE = 1 << 24  # bytes of rows that are put together when all are asked for
-LARGEST_WHOLE = 2.0**53  # from here on, a double does not tell neighbouring whole numbers apart
 TRUTHS = {"true", "false", "1", "0"}
 
 
@@ -99,6 +99,12 @@ class TableFile:
             yield _joined(parts)
         if not seen:
             raise FormatError(f"{self.path} is a table without rows")
+
+    def to_cache(self, path: str | os.PathLike[str]) -> Any:
+        """Write the rows into a cache, a part at a time."""
+        from primalsvm.sources.opening import to_cache  # which knows all sources, this one included
+
+        return to_cache(self, path)
 
     def memory_needed(self) -> int:
         """About how many bytes all rows take."""

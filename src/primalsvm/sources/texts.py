@@ -6,7 +6,9 @@ import io
 import lzma
 import mmap
 import os
+import select
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from primalsvm.rows import Vector
 
 STANDARD_INPUT = Path("-")
 SAMPLE = 1 << 22  # bytes of text that tell what the rest is like
+PATIENCE = 1.0  # seconds
 PIECE = 1 << 17  # bytes that are decompressed at a time
 
 
@@ -58,11 +61,36 @@ class Reader:
             raise FormatError(f"{self.path} is damaged, or not compressed as its name says: {error}") from None
 
 
+class Pipe:
+    """Reads from somebody who may be slow: what has come is handed on after a while, even if it is less than asked."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def read(self, n: int = -1) -> bytes:
+        """The next n bytes, or those that came within `PATIENCE` seconds; none at the end."""
+        try:
+            descriptor = self.file.fileno()
+        except (AttributeError, OSError):  # not a real pipe
+            return bytes(self.file.read(n))
+        if n < 0:
+            return bytes(self.file.read())
+        parts = [os.read(descriptor, n)]
+        begin, size = time.monotonic(), len(parts[0])
+        while parts[-1] and size < n:
+            left = begin + PATIENCE - time.monotonic()
+            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+                break
+            parts.append(os.read(descriptor, n - size))
+            size += len(parts[-1])
+        return b"".join(parts)
+
+
 @contextmanager
 def reader_of(path: Path) -> Iterator[Reader]:
     """Open a file for reading, decompressed."""
     if path == STANDARD_INPUT:
-        yield Reader(Path("standard input"), sys.stdin.buffer)
+        yield Reader(Path("standard input"), Pipe(sys.stdin.buffer))
         return
     with path.open("rb") as file:
         opener = decompressor(path)
