@@ -71,7 +71,7 @@ def test_the_dual_variables_are_those_of_w(tmp_path):
 
 
 def test_blocks_are_made_of_far_apart_runs(tmp_path):
-    with filed_rows(cache(tmp_path / "rows", X, Y), at_once=64 * 8 * X.shape[1] * 2) as filed:
+    with filed_rows(cache(tmp_path / "rows", X, Y), at_once=block_ascent.RUNS * 8 * X.shape[1] * 2) as filed:
         assert rows_in_run(filed) == 2
     chosen = rows_of(np.array([5, 0, 7]), 40, M)
     assert chosen.tolist() == [*range(40), *range(200, 240), *range(280, 300)]

@@ -157,7 +157,7 @@ class LinearSVC(StreamingClassifier):
         if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
             solution = self._solve(problem, training, validation, seed, solver)
         else:
-            at_once, drop = int(self._budget() / 3), self.memory is not None
+            at_once, drop = int(self._budget() / 2), self.memory is not None
             with filed_rows(cache, at_once, drop, self.n_jobs) as rows:
                 filed = training._replace(rows=rows)
                 solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver

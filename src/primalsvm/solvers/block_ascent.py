@@ -40,7 +40,7 @@ from primalsvm.solvers.order import interleave, room_for_order, run_length, shuf
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
 
-RUNS = 64  # in a block
+RUNS = 32  # in a block: so few that each is read at the speed of the disk (60 MB: 1 MB of each column)
 SWEEPS = 2  # over a block that has been read
 BLOCK_BYTES = 2**28  # at most, also where memory would hold more: a block is what Ctrl-C has to wait for
 
