@@ -112,11 +112,9 @@ def as_rows(X: Any) -> Stored:
     >>> as_rows(np.eye(2)).values.shape
     (2, 2)
     """
-    if isinstance(X, CSR):
-        _refuse(*_inspect_csr(*X[:3], np.uint64(X.n_features)))
+    if isinstance(X, CSR | Dense):
+        inspect(X)
         return X
-    if isinstance(X, Dense):
-        X = X.values
     sparse = bool(sp.issparse(X))
     dimensions = len(X.shape) if sparse else np.ndim(X)
     if dimensions != 2:
@@ -150,7 +148,15 @@ def _csr_rows(X: Any) -> CSR:
     return CSR(data, indices, indptr, int(d))
 
 
-def _refuse(found: int, row: int) -> None:
+def inspect(rows: CSR | Dense, first: int = 0) -> None:
+    """Check rows, the first of which is called number `first` where they are refused."""
+    if isinstance(rows, CSR):
+        _refuse(*_inspect_csr(*rows[:3], np.uint64(rows.n_features)), first)
+    elif rows.values.dtype != np.uint8:
+        _refuse(*_inspect_dense(rows.values), first)
+
+
+def _refuse(found: int, row: int, first: int = 0) -> None:
     if found == GOOD:
         return
     problem = {
@@ -159,7 +165,7 @@ def _refuse(found: int, row: int) -> None:
         NOT_FINITE: "contains NaN or infinity",
         NOT_SORTED: "is not in order: a row's column indices must rise",
     }[found]
-    raise ValueError(f"Input X {problem} (first seen in row {row})")
+    raise ValueError(f"Input X {problem} (first seen in row {first + row})")
 
 
 def checked_weights(weight: npt.ArrayLike, m: int) -> Vector:
@@ -191,15 +197,17 @@ def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
     return Weights(np.ascontiguousarray(values).reshape(-1), values.ndim)
 
 
-def as_batch(X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Batch:
-    """Check rows, labels and weights, and put them together.
+def as_batch(
+    X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None, *, rows_checked: bool = False
+) -> Batch:
+    """Check rows (unless somebody else does), labels and weights, and put them together.
 
     Examples
     --------
     >>> as_batch(np.eye(2), [1, -1]).y
     array([ 1., -1.])
     """
-    rows = as_rows(X)
+    rows = X if rows_checked else as_rows(X)
     m, d = shape(rows)
     if m == 0 or d == 0:
         raise ValueError(f"X is empty: {m} rows and {d} features")

@@ -208,8 +208,13 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if self.early_stopping and not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
 
-    def _enter(self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> tuple[Any, Batch]:
-        """Check everything once; the rows with labels −1 and +1 and all weights. Sets `classes_`."""
+    def _enter(
+        self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None, rows_checked: bool = False
+    ) -> tuple[Any, Batch]:
+        """Check everything once; the rows with labels −1 and +1 and all weights. Sets `classes_`.
+
+        `rows_checked` leaves the check of rows in a cache to the caller.
+        """
         self._check_parameters()
         if isinstance(X, CSR | Dense):  # of a cache: they are checked below
             self.n_features_in_ = shape(X)[1]
@@ -229,7 +234,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 f"Only binary classification is supported so far; y holds {len(classes)} classes. "
                 "Wrap the estimator in sklearn.multiclass.OneVsRestClassifier"
             )
-        batch = self._weigh(as_batch(X, np.where(codes, 1.0, -1.0), sample_weight), classes, codes)
+        signs = np.where(codes, 1.0, -1.0)
+        batch = self._weigh(as_batch(X, signs, sample_weight, rows_checked=rows_checked), classes, codes)
         check_labels(batch)
         self.classes_ = classes
         self.n_samples_fit_ = int(codes.shape[0])

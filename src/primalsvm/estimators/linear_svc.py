@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.streaming import StreamingClassifier
+from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
 from primalsvm.memory import check_fits
 from primalsvm.rows import Batch, Rows, Stored, Vector, shape
@@ -18,7 +19,7 @@ from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
-from primalsvm.sources.filed import filed_rows
+from primalsvm.sources.filed import filed_rows, inspect_filed
 from primalsvm.team import team_for
 
 ROW_BYTES = 48  # that Newton keeps of each row
@@ -147,7 +148,7 @@ class LinearSVC(StreamingClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
-        _, batch = self._enter(X, y, sample_weight)
+        _, batch = self._enter(X, y, sample_weight, rows_checked=cache is not None)
         m, d = shape(batch.rows)
         check_fits(VECTORS * 8 * d, f"the weights of {d} features", "number the features that occur, or hash them")
         problem, seed = self._problem(batch), self._seed()
@@ -155,10 +156,13 @@ class LinearSVC(StreamingClassifier):
         solver = choose(self.solver, *shape(training.rows))
         # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
         if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
+            if cache is not None:
+                as_rows(batch.rows)
             solution = self._solve(problem, training, validation, seed, solver)
         else:
             at_once, drop = int(self._budget() / 2), self.memory is not None
             with filed_rows(cache, at_once, drop, self.n_jobs) as rows:
+                inspect_filed(rows, self.n_jobs)
                 filed = training._replace(rows=rows)
                 solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
                 solution = self._solve(problem, filed, validation, seed, solver)

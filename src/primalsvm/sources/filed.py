@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from primalsvm.rows import CSR, Dense, Distant, Files, Stored, Vector, shape, stored, value_dtype
+from primalsvm.inputs import inspect
+from primalsvm.rows import CSR, Dense, Distant, Files, Stored, Vector, readable, shape, stored, value_dtype
 from primalsvm.sources.cache import CacheError, open_cache, read_header
 from primalsvm.team import Team, team_for
 
@@ -166,6 +167,18 @@ def filed_rows(
         checksum = json.dumps(read_header(path)["files"], sort_keys=True)
         files = Files(stored(rows), each, at_once, checksum, lambda m: room_beside(path, m))
         yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
+
+
+def inspect_filed(rows: Distant, n_jobs: int | None) -> None:
+    """Check all rows, a block at a time."""
+
+    def part(start: int, stop: int) -> None:
+        for first, here, _, _ in readable(rows, start, stop):
+            assert isinstance(here, CSR | Dense)
+            inspect(here, first)
+
+    with team_for(n_jobs) as team:
+        team.run(part, list(team.ranges(rows.n_rows)))
 
 
 def room_beside(path: Path, m: int) -> Vector:
