@@ -151,9 +151,12 @@ def _csr_rows(X: Any) -> CSR:
 def inspect(rows: CSR | Dense, first: int = 0) -> None:
     """Check rows, the first of which is called number `first` where they are refused."""
     if isinstance(rows, CSR):
-        _refuse(*_inspect_csr(*rows[:3], np.uint64(rows.n_features)), first)
+        found, row = _inspect_csr(*rows[:3], np.uint64(rows.n_features))
     elif rows.values.dtype != np.uint8:
-        _refuse(*_inspect_dense(rows.values), first)
+        found, row = _inspect_dense(rows.values)
+    else:
+        return
+    _refuse(found, row, first)
 
 
 def _refuse(found: int, row: int, first: int = 0) -> None:

@@ -60,6 +60,7 @@ class Files(NamedTuple):
     entry_bytes: int  # of each
     at_once: int  # bytes of rows that may be held at a time
     checksum: str  # of all rows
+    expect: Callable[[Vector], None]  # have the system read the rows with these numbers, meanwhile
     room: Callable[[int], Vector]  # so many zeros that need no memory: they live in a file
 
 

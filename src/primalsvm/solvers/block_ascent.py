@@ -3,7 +3,7 @@
     for each epoch:
         cut the rows into runs of neighbours, and shuffle the runs
         for the next `RUNS` runs, a block B that fits in memory:
-            read the rows and α_B
+            read the rows and α_B                             (the system reads the next block meanwhile)
             `SWEEPS` times: coordinate ascent over B, in a fresh order               `dual_ascent.ascend`
             write α_B
 
@@ -81,6 +81,7 @@ class BlockAscent:
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
         """One block: read it, sweep over it, write its α."""
+        assert isinstance(batch.rows, Distant)
         m, length = batch.y.shape[0], state.run_length
         if not state.runs.shape[0]:
             state.runs = state.rng.permutation(-(-m // length))
@@ -88,6 +89,8 @@ class BlockAscent:
         chosen = rows_of(state.runs[:RUNS], length, m)
         state.runs = state.runs[RUNS:]
         part = brought(batch, chosen, state)
+        if batch.rows.files is not None:
+            batch.rows.files.expect(rows_of(state.runs[:RUNS], length, m))
         for sweep in range(SWEEPS):
             starts = shuffled_runs(state.rng, chosen.shape[0])
             awake = interleave(starts, run_length(chosen.shape[0]), chosen.shape[0], part.sleep, part.order)

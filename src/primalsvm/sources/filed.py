@@ -9,6 +9,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,14 @@ class Column:
             if n == 0:
                 raise CacheError(f"{self.path} has become shorter while it was read")
             view, at = view[n:], at + n
-        if drop and hasattr(os, "posix_fadvise"):  # not everywhere
+        if drop:
+            self.advise(first, last, "POSIX_FADV_DONTNEED")
+
+    def advise(self, first: int, last: int, what: str) -> None:
+        """Tell the system what to do with its own copy of a part."""
+        if hasattr(os, what):  # not everywhere
             begin, length = self.offset + first * self.row_bytes, (last - first) * self.row_bytes
-            os.posix_fadvise(self.file.fileno(), begin, length, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(self.file.fileno(), begin, length, getattr(os, what))
 
 
 class Reader:
@@ -65,6 +71,7 @@ class Reader:
     def __init__(self, path: Path, rows: Stored, drop: bool, team: Team) -> None:
         self.rows, self.drop, self.team = rows, drop, team
         self.kept = threading.local()
+        self.ahead = ThreadPoolExecutor(1, thread_name_prefix="primalsvm-ahead")
         self.columns: list[Column]
         if isinstance(rows, CSR):
             self.columns = [Column(path / "data.npy", rows.data.dtype), Column(path / "indices.npy", INDEX)]
@@ -89,6 +96,16 @@ class Reader:
         data, indices = self._rooms(int(indptr[-1]))
         self._read(chosen, [data, indices])
         return CSR(data, indices, indptr, rows.n_features)
+
+    def expect(self, chosen: Vector) -> None:
+        """Have the system read these rows while others are worked on."""
+
+        def advise() -> None:
+            for first, last in self._places(chosen):
+                for column in self.columns:
+                    column.advise(first, last, "POSIX_FADV_WILLNEED")
+
+        self.ahead.submit(advise)
 
     def _rooms(self, n: int) -> list[Vector]:
         """Arrays of n elements for each column, the same each time: fresh memory costs as much as reading."""
@@ -161,11 +178,12 @@ def filed_rows(
         reader = Reader(path, rows, drop, team)
         for column in reader.columns:
             stack.enter_context(column.file)
-        stack.enter_context(team)  # it ends before the files are closed
+        stack.enter_context(reader.ahead)  # threads end before the files are closed
+        stack.enter_context(team)
         dtype = value_dtype(rows)
         each = dtype.itemsize + (INDEX.itemsize if isinstance(rows, CSR) else 0)
         checksum = json.dumps(read_header(path)["files"], sort_keys=True)
-        files = Files(stored(rows), each, at_once, checksum, lambda m: room_beside(path, m))
+        files = Files(stored(rows), each, at_once, checksum, reader.expect, lambda m: room_beside(path, m))
         yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
 
 
