@@ -13,6 +13,7 @@ import primalsvm
 from primalsvm.cli.demo import demo
 from primalsvm.cli.files import convert, inspect
 from primalsvm.cli.models import evaluate, predict
+from primalsvm.cli.planning import plan
 from primalsvm.cli.training import train
 
 WRONG_CALL = 2  # typer's exit code for options that it does not know
@@ -52,11 +53,17 @@ Example:
   primalsvm inspect docs.svm
 """
 
+PLAN = """\b
+Example:
+  primalsvm plan --lam 1e-4 --epsilon 0.01 --delta 0.05
+"""
+
 app.command(epilog=TRAIN)(train)
 app.command(epilog=PREDICT)(predict)
 app.command(epilog=EVALUATE)(evaluate)
 app.command(epilog=CONVERT)(convert)
 app.command(epilog=INSPECT)(inspect)
+app.command(epilog=PLAN)(plan)
 app.command()(demo)
 
 

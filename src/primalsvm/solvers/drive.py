@@ -201,6 +201,8 @@ def drive(
     is given one as `resume` goes on from there.
     """
     m, d = shape(batch.rows)
+    if isinstance(solver, Pegasos):
+        solver = solver.prepared(problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
     run = Run(target, stops.certify, stops.max_iter, seed)

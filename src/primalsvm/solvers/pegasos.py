@@ -22,9 +22,11 @@ hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from primalsvm import theory
+from primalsvm.losses import Hinge
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.options import check_choice, check_integer, check_number
 from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_weight
@@ -47,9 +49,11 @@ class Pegasos:
     ----------
     batch_size : int
         k, the rows in a step.
-    n_iter : int or None
+    n_iter : int, "theory" or None
         T, the number of steps, which then are all taken whatever `tol` and `max_iter` say; None: until the certified
-        relative gap reaches `tol`.
+        relative gap reaches `tol`. "theory": as many as `primalsvm.theory.plan` says suffice for P(w) − P* ≤ `epsilon`,
+        in expectation or with probability 1 − `delta`; rows are then drawn independently, and what is returned is what
+        the theorem is about.
     sampling : {"blocks", "epochs", "iid", "distinct"}
         Rows in mixed blocks (fast), in a fresh permutation each epoch, independent draws, or k distinct rows each step
         (k = m is the deterministic sub-gradient method).
@@ -63,6 +67,8 @@ class Pegasos:
         ``average="random"``.
     w1 : array or None
         The start, in the ball; None is 0. (With t₀ = 0 the first step erases it, as 1 − η₁λ = 0.)
+    epsilon, delta : float or None
+        ε and δ of ``n_iter="theory"``; without δ, in expectation.
     offset : float or "auto"
         t₀ in η_t = 1/(λ(t + t₀)). "auto" is 0 with `n_iter`, else 70 mean‖x‖²/λ; more where the loss needs it.
 
@@ -77,23 +83,32 @@ class Pegasos:
     """
 
     batch_size: int = 1
-    n_iter: int | None = None
+    n_iter: int | Literal["theory"] | None = None
     sampling: Sampling = "blocks"
     projection: bool = False
     average: Average = "suffix"
     tries: int = 1
     w1: Vector | None = None
     offset: float | Literal["auto"] = "auto"
+    epsilon: float | None = None
+    delta: float | None = None
     precise: ClassVar[bool] = False
     sample: ClassVar[int] = SAMPLE
 
     def __post_init__(self) -> None:
         check_integer("batch_size", self.batch_size)
         check_integer("tries", self.tries)
-        check_integer("n_iter", self.n_iter, none=True)
-        if self.tries > 1 and self.n_iter is None:
+        if isinstance(self.n_iter, str):
+            check_choice("n_iter", self.n_iter, ("theory",), "or give a number, or None")
+            check_number("epsilon", self.epsilon, 0.0, open_low=True)
+            check_number("delta", self.delta, 0.0, 1.0, open_low=True, none=True)
+        elif self.epsilon is not None or self.delta is not None:
+            raise ValueError("epsilon and delta are for n_iter='theory'")
+        else:
+            check_integer("n_iter", self.n_iter, none=True)
+        if self.tries > 1 and (self.n_iter is None or isinstance(self.n_iter, str)):
             raise ValueError("more than one try needs n_iter, the total of all steps")
-        if self.n_iter is not None and self.n_iter < self.tries:
+        if isinstance(self.n_iter, int) and self.n_iter < self.tries:
             raise ValueError(f"n_iter must be at least 1 per try, got {self.n_iter!r} for {self.tries} tries")
         check_choice("sampling", self.sampling, SAMPLINGS)
         check_choice("average", self.average, ("suffix", "weighted", "last", "uniform", "random"))
@@ -108,7 +123,26 @@ class Pegasos:
     @property
     def plan(self) -> Plan:
         """The options that all stochastic solvers share."""
+        if isinstance(self.n_iter, str):
+            raise ValueError("n_iter='theory' is settled when the rows are known: see `prepared`")
         return Plan(self.batch_size, self.n_iter, self.sampling, self.average, self.tries, w1=self.w1)
+
+    def prepared(self, problem: Problem, batch: Batch) -> "Pegasos":
+        """These options with the number of steps that theory asks for, if it is to be asked."""
+        if not isinstance(self.n_iter, str):
+            return self
+        if not isinstance(problem.loss, Hinge) or problem.intercept == "free":
+            raise ValueError("n_iter='theory' is about the hinge loss without a free intercept")
+        assert self.epsilon is not None
+        m = shape(batch.rows)[0]
+        heaviest = float(batch.weight.values.max()) * m / total_weight(batch)
+        constant = 1.0 if problem.intercept == "penalized" else 0.0
+        longest = heaviest * math.sqrt(float(sampled_squared_norms(batch.rows, m).max()) + constant)
+        steps = theory.plan(problem.lam, self.epsilon, self.delta, longest, self.projection)
+        average: Average = "uniform" if self.delta is None else "random"
+        return replace(
+            self, n_iter=steps.iterations, tries=steps.tries, average=average, sampling="iid", epsilon=None, delta=None
+        )
 
     def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> StochasticState:
         """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""

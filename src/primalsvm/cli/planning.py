@@ -1,0 +1,27 @@
+"""`primalsvm plan`: how many steps of Pegasos theory asks for."""
+
+from typing import Annotated
+
+import typer
+
+from primalsvm.cli.showing import AsJson, sentences, show
+
+
+def plan(
+    lam: Annotated[float, typer.Option(help="λ, the strength of the regularisation.")],
+    epsilon: Annotated[float, typer.Option(help="ε: how far P(w) may be above P*.")],
+    delta: Annotated[
+        float | None, typer.Option(help="δ: it may fail with this probability; else in expectation.")
+    ] = None,
+    radius: Annotated[float, typer.Option(help="R, the length of the longest row.")] = 1.0,
+    projection: Annotated[
+        bool, typer.Option("--projection/--no-projection", help="Project onto the ball of radius 1/√λ.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many steps of Pegasos theory asks for, whatever the number of rows."""
+    with sentences():
+        from primalsvm.theory import plan as steps_for
+
+        steps = steps_for(lam, epsilon, delta, radius, projection)
+        show({"steps": steps.iterations, "tries": steps.tries, "bound": steps.bound}, as_json)
