@@ -171,3 +171,49 @@ def regret_ratio(factor, T=300, seeds=20):
 def test_the_bounds_have_teeth():
     """Steps eight times as long break Theorem 2."""
     assert regret_ratio(1.0) < 1.0 < regret_ratio(8.0)
+
+
+# ---- the claims about growth -----------------------------------------------------------------------------------------
+
+WEAK = Problem(Hinge(), 1e-3)
+
+
+def sample(m, d=20):
+    """Rows from one distribution, however many."""
+    rng, truth = np.random.default_rng(m), np.random.default_rng(99).normal(size=d)
+    rows = rng.normal(size=(m, d)).astype(np.float32) / math.sqrt(d)
+    noise = 0.5 * rng.normal(size=m)
+    return rows, np.where(math.sqrt(d) * rows @ (truth / np.linalg.norm(truth)) + noise > 0, 1.0, -1.0)
+
+
+def averaged(rows, labels, T, seed):
+    solver = Pegasos(n_iter=T, sampling="iid", average="weighted")
+    return solve(WEAK, rows, labels, solver=solver, random_state=seed, certify=False).w
+
+
+def steps_to(epsilon, m):
+    """The median over seeds of the steps after which P(w) − P* ≤ ε."""
+    rows, labels = sample(m)
+    best = solve(WEAK, rows, labels, tol=1e-6, solver="newton").certificate.dual
+    grid = [int(1000 * 1.15**k) for k in range(45)]
+    found = []
+    for seed in range(7):
+        enough = (T for T in grid if primal(WEAK, rows, labels, averaged(rows, labels, T, seed)) - best <= epsilon)
+        found.append(next(enough))
+    return np.median(found)
+
+
+def test_steps_to_an_accuracy_do_not_depend_on_the_number_of_rows():
+    found = [steps_to(0.005, m) for m in (10**4, 10**5, 10**6)]
+    assert max(found) <= 1.5 * min(found)
+
+
+def test_the_error_falls_at_least_as_fast_as_promised():
+    rows, labels = sample(10**5)
+    best = solve(WEAK, rows, labels, tol=1e-8, solver="newton").certificate.dual
+    steps_taken = [2000 * 2**k for k in range(7)]
+    errors = [
+        np.mean([primal(WEAK, rows, labels, averaged(rows, labels, T, seed)) - best for seed in range(10)])
+        for T in steps_taken
+    ]
+    assert np.polyfit(np.log(steps_taken), np.log(errors), 1)[0] <= -0.85
