@@ -218,7 +218,7 @@ class SVC(StreamingClassifier):
             self._build_map(approximation, X, batch, precision, seed, sample_weight, problem)
             self._map_made_for: dict[str, Any] = made_for
             self._solution = None
-        training, validation = self._hold_out(batch, seed)
+        training, validation = self._hold_out(batch, seed, cache)
         solver = choose(self.solver, m, self.feature_map_.n_components, NEWTON_FEATURES)
         in_features = self._in_features(training, apart=isinstance(solver, Newton))
         if isinstance(in_features.rows, Distant) and self.solver == "auto":
