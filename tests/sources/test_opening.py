@@ -153,6 +153,18 @@ def test_array_files(tmp_path):
     np.testing.assert_array_equal(clf.coef_, LinearSVC(lam=1e-2).fit(X.toarray(), Y).coef_)
 
 
+def test_labels_of_a_cache_without_a_class_are_refused(tmp_path):
+    frame = pd.DataFrame({"x": [0.0, 1.0] * 20, "l": ["a", "b"] * 20})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    cache = primalsvm.open(tmp_path / "a.csv", target="l").to_cache(tmp_path / "c")
+    for wrong in (2.0, -1.0):
+        y = np.lib.format.open_memmap(tmp_path / "c" / "y.npy", mode="r+")
+        y[0] = wrong
+        y.flush()
+        with pytest.raises(ValueError, match="labels without a class"):
+            LinearSVC().fit(cache)
+
+
 def test_a_cache_of_other_features_is_refused(tmp_path):
     frame = pd.DataFrame({"x": [0.0, 1.0] * 20, "y": [5.0, 5.0] * 20, "l": [0, 1] * 20})
     frame.to_csv(tmp_path / "a.csv", index=False)

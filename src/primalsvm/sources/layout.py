@@ -159,14 +159,22 @@ def codes_of(layout: Layout | None, y: Any) -> npt.NDArray[np.float64]:
     return codes
 
 
+def names_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """The names of the classes that the numbers of a cache stand for; None: they stand for themselves."""
+    if not isinstance(layout, TableLayout) or layout.target_kind != "text":
+        return None
+    _expect(bool(((codes >= 0) & (codes < len(layout.classes))).all()), "there are labels without a class")
+    return np.array(layout.classes)
+
+
 def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Labels from the numbers that a cache keeps."""
     if not isinstance(layout, TableLayout) or layout.target_kind == "real":
         return codes
-    if layout.target_kind == "text":
-        places = codes.astype(np.int64)
-        _expect(bool(((places >= 0) & (places < len(layout.classes))).all()), "there are labels without a class")
-        return np.array(layout.classes)[places]
+    names = names_of(layout, codes)
+    if names is not None:
+        named: npt.NDArray[Any] = names[codes.astype(np.int64)]
+        return named
     return codes.astype(np.bool_ if layout.target_kind == "bool" else np.int64)
 
 

@@ -21,7 +21,15 @@ from primalsvm.rows import CSR, Stored, Vector, between, stored_bytes
 from primalsvm.sources.arrays import ArrayFile
 from primalsvm.sources.batches import FORMATS, plain_suffix
 from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, read_header
-from primalsvm.sources.layout import Layout, SvmlightLayout, TableLayout, codes_of, labels_of, layout_from_dict
+from primalsvm.sources.layout import (
+    Layout,
+    SvmlightLayout,
+    TableLayout,
+    codes_of,
+    labels_of,
+    layout_from_dict,
+    names_of,
+)
 from primalsvm.sources.svmlight import Place, Rows, based, blocks_of, check_reading, parse_text, read_svmlight
 from primalsvm.sources.tables import TableFile
 from primalsvm.sources.texts import STANDARD_INPUT, FormatError, beginning, reader_of
@@ -298,9 +306,8 @@ def held(source: AnySource, budget: float) -> Iterator[Held]:
     if isinstance(source, CacheFolder):
         rows, y, _ = open_cache(source.path)
         layout = source.layout
-        text = isinstance(layout, TableLayout) and layout.target_kind == "text"
-        names = np.array(layout.classes) if isinstance(layout, TableLayout) and text else None
-        labels = y if text else labels_of(layout, y)
+        names = names_of(layout, y)
+        labels = labels_of(layout, y) if names is None else y  # text for every row would take more than the rows
         yield Held(rows, labels, layout, names, source.path if stored_bytes(rows) > budget else None)
     elif not isinstance(source, Loaded) and source.memory_needed() > budget:
         beside_it = source.path.parent if os.access(source.path.parent, os.W_OK) else Path(tempfile.gettempdir())
