@@ -100,8 +100,8 @@ def page(setting: Setting, found: dict[int, np.ndarray]) -> str:
         "# Zhou's experiment",
         "",
         f"`python experiments/zhou.py`: {D} Gaussian features, {NOISE:.0%} of the labels flipped, λ = {LAM:g}, the "
-        f"average of all iterates, means over {setting.seeds} training sets; {setting.fresh:,} fresh rows stand for the "
-        "distribution.",
+        f"average of all iterates, means over {setting.seeds} training sets; {setting.fresh:,} fresh rows stand for "
+        "the distribution.",
         "",
         "![error and excess against steps](zhou.png)",
         "",
@@ -127,8 +127,8 @@ def claims(setting: Setting, found: dict[int, np.ndarray]) -> list[str]:
     same = max(larger) - min(larger) <= 0.01
     return [
         f"- *The error does not depend on the number of rows*: {verdict[same]} after {steps[hundred]} steps where "
-        f"there are more rows than steps ({min(larger):.2%} to {max(larger):.2%}{smaller}); later each training set ends "
-        "at its own optimum.",
+        f"there are more rows than steps ({min(larger):.2%} to {max(larger):.2%}{smaller}); later each training set "
+        "ends at its own optimum.",
         f"- *The excess falls as 1/T*: {verdict[slope <= -0.85]} (T^{slope:.2f} with {max(found):,} rows).",
         f"- *100 steps reach the optimal performance*: {verdict[bool(rows[hundred, 0] <= rows[-1, 0] + 0.01)]} "
         f"({rows[hundred, 0]:.2%}, in the end {rows[-1, 0]:.2%}).",
