@@ -19,10 +19,12 @@ from primalsvm.options import check_number
 from primalsvm.persistence import ModelError, kind_of, read_model, write_model
 from primalsvm.rows import CSR, Batch, Dense, Distant, Gram, Mixed, Rows, Vector, Weights, shape
 from primalsvm.solvers.ascent import Copies, DualState, Part
-from primalsvm.solvers.block_ascent import BlockAscent
+from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.drive import Snapshot, Stops
+from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import NewtonState, View
+from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.proximal import Proximal
 from primalsvm.solvers.sampling import Sampler
@@ -121,7 +123,7 @@ def identity(problem: Problem, batch: Batch, solver: Solver, stops: Stops, seed:
         "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept, "the solver": solver,
         "the shape of the rows": (m, d), "the checksum of the rows": rows, "certify": stops.certify, "the seed": seed,
     }  # fmt: skip
-    if not solver.precise and not isinstance(solver, BlockAscent):  # stochastic steps are planned up to their end
+    if isinstance(solver, Asset | KernelPegasos | Pegasos):  # their steps are planned up to the end
         facts |= {"tol": stops.tol, "max_iter": stops.max_iter}
     return {name: repr(fact) for name, fact in facts.items()}
 

@@ -1,20 +1,14 @@
 """The stream of deformed digits: fixed by its seed, smooth, and a copy of the digits where nothing moves."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "experiments" / "deformed_digits.py"
+from tests.experiments import load_experiment
 
 
 @pytest.fixture(scope="module")
 def digits():
-    spec = importlib.util.spec_from_file_location("deformed_digits", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_experiment("deformed_digits")
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,15 @@
 """Zhou's experiment, on a small scale: its figures are those of the problem, and its page says what they say."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from rich.console import Console
 
-SOURCE = Path(__file__).parents[2] / "experiments" / "zhou.py"
+from tests.experiments import load_experiment
 
 
 @pytest.fixture(scope="module")
 def zhou():
-    spec = importlib.util.spec_from_file_location("zhou", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_experiment("zhou")
 
 
 def test_a_tenth_of_the_labels_is_flipped(zhou):

@@ -81,6 +81,16 @@ def test_a_file_that_is_cut_meanwhile_is_told(cached):
             rows.bring(np.arange(200))
 
 
+def test_pointers_out_of_order_are_refused_before_anything_is_read(cached):
+    path, _ = cached
+    if (path / "indptr.npy").exists():
+        pointers = np.lib.format.open_memmap(path / "indptr.npy", mode="r+")
+        pointers[100] = 2**40
+        pointers.flush()
+        with pytest.raises(CacheError, match="row pointers are out of order"), filed_rows(path, 1000):
+            pass
+
+
 def test_room_is_a_file_that_nobody_sees(tmp_path):
     room = room_beside(tmp_path / "rows", 1000)
     room[:] = np.arange(1000.0)

@@ -81,8 +81,9 @@ class Layouts:
     """The blocks of a source; and how their rows became features, which text tells only when it is read."""
 
     def __init__(self, source: Any) -> None:
-        self.source = source
-        self.layout: Any = getattr(source, "layout_used", getattr(source, "layout", None))
+        from primalsvm.sources.opening import layout_of
+
+        self.source, self.layout = source, layout_of(source)
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Rows and labels in order."""

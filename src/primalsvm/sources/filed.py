@@ -1,7 +1,7 @@
 """Rows of a cache that stay in its files: read in runs when they are needed, for data larger than memory.
 
-Plain reads into fresh arrays, rather than a mapping: the pages of a mapping would count as this process's memory, and a
-page fault for each four kilobytes costs more than the copy.
+Plain reads into the same arrays each time, rather than a mapping: the pages of a mapping would count as this process's
+memory, and a page fault for each four kilobytes costs more than the copy.
 """
 
 import json
@@ -22,6 +22,7 @@ from primalsvm.sources.cache import CacheError, open_cache, read_header
 from primalsvm.team import Team, team_for
 
 INDEX = np.dtype(np.uint32)  # of column numbers in a cache
+POINTERS = 2**20  # that are checked at a time
 TOGETHER = 2**24  # bytes from which the threads read side by side
 
 
@@ -162,7 +163,7 @@ def runs(chosen: Vector) -> Iterator[tuple[int, int]]:
 def filed_rows(
     path: str | os.PathLike[str], at_once: int, drop: bool = False, n_jobs: int | None = None
 ) -> Iterator[Distant]:
-    """The rows of a cache that has been checked (`inputs`), in its files.
+    """The rows of a cache, in its files; `inspect_filed` checks them.
 
     Parameters
     ----------
@@ -173,6 +174,8 @@ def filed_rows(
     """
     path = Path(path)
     rows, y, _ = open_cache(path)
+    if isinstance(rows, CSR):
+        _check_pointers(path, rows.indptr)
     with ExitStack() as stack:
         team = team_for(n_jobs)
         reader = Reader(path, rows, drop, team)
@@ -185,6 +188,14 @@ def filed_rows(
         checksum = json.dumps(read_header(path)["files"], sort_keys=True)
         files = Files(stored(rows), each, at_once, checksum, reader.expect, lambda m: room_beside(path, m))
         yield Distant(y.shape[0], shape(rows)[1], dtype, reader.bring, files=files)
+
+
+def _check_pointers(path: Path, indptr: Vector) -> None:
+    """Refuse pointers that do not rise: they say how much is read."""
+    for first in range(0, indptr.shape[0], POINTERS):
+        part = indptr[first : first + POINTERS + 1]
+        if np.any(part[1:] < part[:-1]):
+            raise CacheError(f"{path / 'indptr.npy'} is damaged: its row pointers are out of order")
 
 
 def inspect_filed(rows: Distant, n_jobs: int | None) -> None:

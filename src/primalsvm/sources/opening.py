@@ -328,9 +328,15 @@ def loaded(source: AnySource) -> Loaded:
         return source
     if isinstance(source, SvmlightFile):
         return Loaded(source.path, *source.read())
-    layout = source.layout_used if isinstance(source, TableFile) else getattr(source, "layout", None)
     X, y = source.to_arrays()
-    return Loaded(source.path, X, y, layout)
+    return Loaded(source.path, X, y, layout_of(source))
+
+
+def layout_of(source: AnySource) -> Layout | None:
+    """How the rows of a source become features, as far as it tells before it is read."""
+    if isinstance(source, TableFile):
+        return source.layout_used
+    return source.layout if isinstance(source, CacheFolder | Loaded) else None
 
 
 def to_cache(source: AnySource, path: str | os.PathLike[str]) -> CacheFolder:
@@ -339,8 +345,7 @@ def to_cache(source: AnySource, path: str | os.PathLike[str]) -> CacheFolder:
         raise CacheError(f"{source.path} is a cache already")
     if isinstance(source, SvmlightFile):
         return source.to_cache(path)
-    layout = source.layout_used if isinstance(source, TableFile) else getattr(source, "layout", None)
-    blocks = source.blocks(AT_ONCE)
+    layout, blocks = layout_of(source), source.blocks(AT_ONCE)
     X, y = next(blocks)
     dtype = X.dtype if X.dtype in (np.float32, np.uint8) else np.dtype(np.float64)
     with CacheWriter(path, X.shape[1], bool(sp.issparse(X)), dtype, layout=layout) as writer:
