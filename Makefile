@@ -39,7 +39,7 @@ lint: .venv/.lint
 	$(BIN)/lint-imports
 
 bench: .venv/.bench
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 format: .venv/.lint
 	$(BIN)/ruff check --fix .

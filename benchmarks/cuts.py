@@ -7,8 +7,9 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
-from datasets import data_folder
 from sklearn.datasets import load_svmlight_files
+
+from benchmarks.datasets import data_folder
 
 
 class Task(NamedTuple):

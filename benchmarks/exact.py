@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from common import Options, Promise, Table, hinge_objective, median, timed
-from cuts import POOLS, task
-from datasets import data_folder
-from peers import PEERS
 from rich.console import Console
 from threadpoolctl import threadpool_limits
+
+from benchmarks.common import Options, Promise, Table, hinge_objective, median, timed
+from benchmarks.cuts import POOLS, task
+from benchmarks.datasets import data_folder
+from benchmarks.peers import PEERS
 
 ACCURATE = 1e-6
 PEERS_GOAL = 1e-3

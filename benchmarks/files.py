@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
+from rich.console import Console
+
+from benchmarks.common import (
     QUICK_ROWS,
     Options,
     Promise,
@@ -32,8 +34,7 @@ from common import (
     timed,
     touch_memory,
 )
-from datasets import arxiv
-from rich.console import Console
+from benchmarks.datasets import arxiv
 
 LAM = 1e-5
 ACCURACY = 1e-3

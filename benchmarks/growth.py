@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, Promise, Table, hinge_objective, interleaved, median, spread
 from rich.console import Console
 from threadpoolctl import threadpool_limits
+
+from benchmarks.common import Options, Promise, Table, hinge_objective, interleaved, median, spread
 
 SIZES = (100_000, 1_000_000, 4_000_000)
 QUICK_SIZES = (50_000, 500_000, 1_000_000)

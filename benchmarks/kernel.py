@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from common import Options, Promise, Table, median, spread, timed, touch_memory
-from cuts import RECIPES, Task, task
 from rich.console import Console
+
+from benchmarks.common import Options, Promise, Table, median, spread, timed, touch_memory
+from benchmarks.cuts import RECIPES, Task, task
 
 SEEDS = 5
 ITERATIONS = (10, 30, 100, 300)

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Options, Promise, Table, median, spread
 from rich.console import Console
+
+from benchmarks.common import Options, Promise, Table, median, spread
 
 ROWS, QUICK_ROWS = 7_000_000, 200_000
 LIMIT = 500 * 10**6
@@ -26,6 +27,7 @@ FOR_ROWS = 120 * 10**6  # of the limit: Python, its libraries, labels and dual v
 LAM, TOL = 1e-6, 1e-3
 ROWS_AT_ONCE = 100_000
 CHUNK = 1 << 23  # bytes of a plain read
+THIS = (sys.executable, "-m", "benchmarks.larger")
 GROUPS = Path("/sys/fs/cgroup")
 
 ABOUT = (
@@ -72,7 +74,7 @@ def run(words: list[str], limit: int | None) -> dict[str, Any]:
     group = None if limit is None else group_with(limit)
     try:
         done = subprocess.run(
-            [sys.executable, __file__, *words], capture_output=True, text=True, check=True,
+            [*THIS, *words], capture_output=True, text=True, check=True,
             preexec_fn=None if group is None else group.join,
         )  # fmt: skip
         said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -167,7 +169,7 @@ def measure(options: Options, console: Console) -> dict[str, Any]:
     threads = max(options.threads)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache"
-        subprocess.run([sys.executable, __file__, "write", str(cache), str(m)], check=True)  # its memory is given back
+        subprocess.run([*THIS, "write", str(cache), str(m)], check=True)  # its memory is given back
         size = sum(file.stat().st_size for file in cache.iterdir())
         memory = str(FOR_ROWS if not options.quick else size / 8)
         run(["fit", str(cache), memory, str(threads)], None)  # compiles

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import QUICK_ROWS, Options, Promise, Table, hinge_objective, interleaved, median, spread, timed
-from datasets import Split, arxiv
-from peers import OURS, PEERS, Contestant
 from rich.console import Console
 from threadpoolctl import threadpool_limits
+
+from benchmarks.common import QUICK_ROWS, Options, Promise, Table, hinge_objective, interleaved, median, spread, timed
+from benchmarks.datasets import Split, arxiv
+from benchmarks.peers import OURS, PEERS, Contestant
 
 ACCURACIES = (1e-3, 1e-4)
 BRACKET = 5e-6  # relative width of the interval that is known to hold P*

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import QUICK_ROWS, Options, Promise, Table, input_bytes
-from datasets import arxiv
 from rich.console import Console
+
+from benchmarks.common import QUICK_ROWS, Options, Promise, Table, input_bytes
+from benchmarks.datasets import arxiv
 
 LIMIT = 0.15
 KINDS = ("resident", "tracemalloc")
@@ -68,7 +69,8 @@ def measure(options: Options, console: Console) -> dict[str, Any]:
     for lam in options.lambdas:
         for threads in options.threads:
             for kind in KINDS:
-                command = [sys.executable, __file__, kind, str(lam), str(threads), str(int(options.quick))]
+                words = [kind, str(lam), str(threads), str(int(options.quick))]
+                command = [sys.executable, "-m", "benchmarks.memory", *words]
                 out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 found.append({"kind": kind, "lam": lam, "threads": threads, **json.loads(out)})
     return {"found": found}

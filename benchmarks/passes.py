@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from common import QUICK_ROWS, Options, Promise, Table, interleaved, median, spread, timed
-from datasets import arxiv
 from rich.console import Console
 from threadpoolctl import threadpool_limits
+
+from benchmarks.common import QUICK_ROWS, Options, Promise, Table, interleaved, median, spread, timed
+from benchmarks.datasets import arxiv
 
 PRODUCT = "X @ w"
 SWEEPS = 5

@@ -14,9 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common import Promise, Table
 from rich.console import Console
 from rich.table import Table as RichTable
+
+from benchmarks.common import Promise, Table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

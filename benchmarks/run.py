@@ -1,4 +1,4 @@
-"""Measure primalsvm and its peers: `make bench`, or  python benchmarks/run.py [--quick] [--only linear …].
+"""Measure primalsvm and its peers: `make bench`, or  python -m benchmarks.run [--quick] [--only linear …].
 
 Prints tables, keeps the measurements in benchmarks/results/ and writes docs/benchmarks.md from them. `--quick` measures
 less, to see that everything runs, and neither keeps nor writes anything.
@@ -12,9 +12,10 @@ import sys
 import time
 from types import ModuleType
 
-import report
-from common import LAMBDAS, Options
 from rich.console import Console
+
+from benchmarks import report
+from benchmarks.common import LAMBDAS, Options
 
 SECTIONS = tuple(report.TITLES)
 
@@ -37,10 +38,10 @@ def main(arguments: list[str]) -> int:
     """Measure what was asked for; 1 if a full run breaks a promise."""
     asked = parse(arguments)
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
-    modules: dict[str, ModuleType] = {name: importlib.import_module(name) for name in SECTIONS}
+    modules: dict[str, ModuleType] = {name: importlib.import_module(f"benchmarks.{name}") for name in SECTIONS}
     lambdas = tuple(asked.lambdas or (LAMBDAS[1:2] if asked.quick else LAMBDAS))
     options = Options(asked.quick, lambdas, tuple(asked.threads), asked.repeats or (1 if asked.quick else 3))
-    made = report.circumstances(" ".join(["python benchmarks/run.py", *arguments]))
+    made = report.circumstances(" ".join(["python -m benchmarks.run", *arguments]))
     broken = 0
     for name in () if asked.page else asked.only:
         console.rule(report.TITLES[name])

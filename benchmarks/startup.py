@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from common import Options, Promise, Table, interleaved, median, spread, timed
 from rich.console import Console
+
+from benchmarks.common import Options, Promise, Table, interleaved, median, spread, timed
 
 ROUNDS = 10
 

@@ -11,10 +11,10 @@ import argparse
 import time
 
 import numpy as np
-from deformed_digits import mnist, stream
 from rich.console import Console
 from rich.table import Table
 
+from experiments.deformed_digits import mnist, stream
 from primalsvm import SVC, Asset, FourierFeatures
 
 GAMMA = 0.01  # the paper's 1/(2σ²)

@@ -1,0 +1,1 @@
+"""Measured against other libraries: `make bench`."""

@@ -1,0 +1,1 @@
+"""The papers' claims, measured: `make experiments`."""
