@@ -2,6 +2,7 @@
 
 import lzma
 import os
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +48,22 @@ def arxiv_text(shards: range) -> tuple[list[str], list[str]]:
     return categories, texts
 
 
+def rcv1(download: bool) -> Split | None:
+    """RCV1, CCAT against the rest, with its large part to train on; None where it is not at hand."""
+    from sklearn.datasets import fetch_rcv1
+
+    try:
+        parts = [fetch_rcv1(subset=subset, download_if_missing=download) for subset in ("test", "train")]
+    except OSError:  # no file, and no network or none asked for
+        return None
+    made = []
+    for part in parts:
+        belongs = part.target[:, list(part.target_names).index("CCAT")].toarray().ravel() > 0
+        made += [sp.csr_matrix(part.data, dtype=np.float32), np.where(belongs, 1.0, -1.0)]
+    return Split(*made)
+
+
+@cache
 def arxiv(category: str = "cs") -> Split:
     """arXiv TF-IDF: min_df = 10, sublinear, float32; shards 00-04 train, 05 test; `category`.* against the rest."""
     cache = cache_folder() / "arxiv-tfidf"

@@ -50,11 +50,11 @@ class Outcome(NamedTuple):
 class Judge:
     """Runs contestants on one matrix and scores them all alike."""
 
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: Split, contestants: tuple[Contestant, ...] = (OURS, *PEERS)) -> None:
         self.split = split
         self.X64 = split.X_train.astype(np.float64)
         self.X64_test = split.X_test.astype(np.float64)
-        self.data = {c.name: c.prepare(split.X_train, split.y_train) for c in (OURS, *PEERS)}
+        self.data = {c.name: c.prepare(split.X_train, split.y_train) for c in contestants}
 
     def run(self, contestant: Contestant, lam: float, setting: float, threads: int, seed: int) -> Outcome:
         data = self.data[contestant.name]

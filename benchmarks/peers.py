@@ -52,6 +52,31 @@ class Ours(_TakesArrays):
         return np.asarray(model.fit(*data).coef_)
 
 
+class PaperPegasos(_TakesArrays):
+    """Pegasos as the paper has it: independent draws, projection, the last iterate."""
+
+    name = "Pegasos, the paper's"
+    knob = "epochs"
+    settings = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
+    threaded = False
+    options: ClassVar[dict[str, Any]] = {"sampling": "iid", "projection": True, "average": "last"}
+
+    def fit(self, data: Any, lam: float, setting: float, threads: int, seed: int) -> np.ndarray:
+        from primalsvm import LinearSVC, Pegasos
+
+        steps = max(1, round(setting * data[0].shape[0]))
+        solver = Pegasos(n_iter=steps, **self.options)
+        model = LinearSVC(lam=lam, fit_intercept=False, solver=solver, certify=False, random_state=seed)
+        return np.asarray(model.fit(*data).coef_)
+
+
+class OurPegasos(PaperPegasos):
+    """Pegasos with rows in mixed blocks and the average that weighs iterate t by t."""
+
+    name = "Pegasos"
+    options: ClassVar[dict[str, Any]] = {"average": "weighted"}
+
+
 class ScikitLearnLinearSVC(_TakesArrays):
     """scikit-learn's LinearSVC: LIBLINEAR's dual coordinate descent, one thread."""
 
@@ -144,4 +169,5 @@ class AveragedSGD(SGD):
 
 
 OURS = Ours()
+PEGASOS: tuple[Contestant, ...] = (OurPegasos(), PaperPegasos())
 PEERS: tuple[Contestant, ...] = (ScikitLearnLinearSVC(), Liblinear(), SnapML(), SGD(), AveragedSGD())

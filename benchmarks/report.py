@@ -85,15 +85,20 @@ def _commit() -> str:
 def show(console: Console, module: ModuleType, results: dict[str, Any], judged: bool) -> None:
     """Print a section; whether its promises are held is only said of the full problems."""
     for table in module.tables(results):
-        rich = RichTable(title=table.title, title_justify="left")
-        for k, column in enumerate(table.columns):
-            rich.add_column(column, justify="left" if k == 0 else "right")
-        for row in table.rows:
-            rich.add_row(*row)
-        console.print(rich)
+        print_table(console, table)
     for promise in module.promises(results) if judged else ():
         mark = "[green]held[/green]" if promise.held else "[bold red]broken[/bold red]"
         console.print(f"{mark}  {promise.text}: {promise.measured}")
+
+
+def print_table(console: Console, table: Table) -> None:
+    """A table on the terminal."""
+    rich = RichTable(title=table.title, title_justify="left")
+    for k, column in enumerate(table.columns):
+        rich.add_column(column, justify="left" if k == 0 else "right")
+    for row in table.rows:
+        rich.add_row(*row)
+    console.print(rich)
 
 
 def keep(name: str, results: dict[str, Any], made: dict[str, Any]) -> None:
@@ -117,14 +122,14 @@ def write_page(modules: dict[str, ModuleType]) -> Path:
         "# Benchmarks",
         "Written by `make bench`; every number on this page comes from its run. "
         "What the numbers mean and how they are taken is said in each section and, in full, in `benchmarks/`.",
-        _circumstances_text([section["made"] for section in stored.values()]),
+        describe([section["made"] for section in stored.values()]),
         "## Promises",
         _promise_table(promises),
     ]
     for name, section in stored.items():
         parts += [f"## {TITLES[name]}", modules[name].ABOUT]
         for table in modules[name].tables(section["results"]):
-            parts += [f"**{table.title}**", _markdown(table)]
+            parts += [f"**{table.title}**", markdown(table)]
         made = section["made"]
         parts.append(f"*Measured {made['date']} at commit {made['commit']} with `{made['command']}`.*")
     PAGE.parent.mkdir(exist_ok=True)
@@ -132,7 +137,7 @@ def write_page(modules: dict[str, ModuleType]) -> Path:
     return PAGE
 
 
-def _circumstances_text(all_made: list[dict[str, Any]]) -> str:
+def describe(all_made: list[dict[str, Any]]) -> str:
     """The machines and versions of all sections: one line each, as a rule only one."""
     lines = []
     for made in all_made:
@@ -148,10 +153,11 @@ def _circumstances_text(all_made: list[dict[str, Any]]) -> str:
 
 def _promise_table(promises: list[tuple[str, Promise]]) -> str:
     rows = [(p.text, p.measured, "yes" if p.held else "**no**", TITLES[name]) for name, p in promises]
-    return _markdown(Table("", ("promise", "measured", "held", "section"), rows))
+    return markdown(Table("", ("promise", "measured", "held", "section"), rows))
 
 
-def _markdown(table: Table) -> str:
-    """A Markdown table; the first column left, the others right."""
-    lines = [table.columns, (":--", *("--:" for _ in table.columns[1:])), *table.rows]
+def markdown(table: Table, others: str = "right") -> str:
+    """A Markdown table; the first column left, the others right, or left as well."""
+    side = {"left": ":--", "right": "--:"}[others]
+    lines = [table.columns, (":--", *(side for _ in table.columns[1:])), *table.rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from primalsvm.inputs import as_rows
-from primalsvm.maps.fourier import fourier_map
+from primalsvm.maps.fourier import fourier_map, orthogonal_normals
 from primalsvm.maps.kernels import Gaussian, Laplacian, Linear, as_points
 
 RNG = np.random.default_rng(0)
@@ -71,3 +71,11 @@ def test_refusals():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="Gaussian and the Laplacian"):
         fourier_map(Linear(), 5, 10, rng, DOUBLE)
+
+
+def test_orthogonal_frequencies_of_many_features_stay_small():
+    """n × n directions would take 80 GB here."""
+    found = orthogonal_normals(100_000, 6, np.random.default_rng(0))
+    products = found.T @ found
+    np.testing.assert_allclose(products - np.diag(np.diag(products)), 0.0, atol=1e-6)
+    np.testing.assert_allclose(np.diag(products) / 100_000, 1.0, atol=0.03)

@@ -95,8 +95,8 @@ def orthogonal_normals(n: int, count: int, rng: np.random.Generator) -> Matrix:
     """Standard normal columns, orthogonal in groups of n."""
     groups = []
     for first in range(0, count, n):
-        directions, triangle = np.linalg.qr(rng.standard_normal((n, n)))
+        size = min(n, count - first)  # with many features, n × n would not fit into memory
+        directions, triangle = np.linalg.qr(rng.standard_normal((n, size)))
         directions *= np.sign(np.diag(triangle))  # so that they are uniform on the sphere
-        lengths = np.sqrt(rng.chisquare(n, size=n))
-        groups.append((directions * lengths)[:, : count - first])
+        groups.append(directions * np.sqrt(rng.chisquare(n, size=size)))
     return np.hstack(groups)
