@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 ITERATIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 150, 200, 300, 500)
+EPOCHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)  # of stochastic steps
 NEVER = 1e-12  # a tolerance that leaves the number of iterations to decide
 
 
@@ -50,6 +51,23 @@ class Ours(_TakesArrays):
 
         model = LinearSVC(lam=lam, fit_intercept=False, tol=setting, n_jobs=threads, random_state=seed)
         return np.asarray(model.fit(*data).coef_)
+
+
+class Pegasos(_TakesArrays):
+    """primalsvm's Pegasos with the paper's steps 1/(λt), averaged over the last half of them, one thread."""
+
+    name = "Pegasos"
+    knob = "epochs"
+    settings = EPOCHS
+    threaded = False
+
+    def fit(self, data: Any, lam: float, setting: float, threads: int, seed: int) -> np.ndarray:
+        import primalsvm
+
+        X, y = data
+        problem = primalsvm.Problem(primalsvm.Hinge(), lam)
+        solver = primalsvm.Pegasos(n_iter=int(setting) * X.shape[0])
+        return primalsvm.solve(problem, X, y, solver=solver, n_jobs=threads, random_state=seed).w
 
 
 class ScikitLearnLinearSVC(_TakesArrays):
@@ -122,7 +140,7 @@ class SGD(_TakesArrays):
 
     name = "SGDClassifier"
     knob = "epochs"
-    settings = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+    settings = EPOCHS
     threaded = False
     average = False
 
