@@ -84,6 +84,11 @@ def hinge_objective(X: sp.csr_matrix, y: np.ndarray, w: np.ndarray, lam: float) 
     return float(lam / 2 * (w @ w) + np.maximum(0.0, 1.0 - margins).mean())
 
 
+def error_rate(X: sp.csr_matrix, y: np.ndarray, w: np.ndarray) -> float:
+    """The share of rows on the wrong side of w, or on neither."""
+    return float(np.mean(y * (X @ np.asarray(w, np.float64).ravel()) <= 0))
+
+
 def input_bytes(X: sp.csr_matrix) -> int:
     """Bytes of a CSR matrix."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

@@ -16,7 +16,18 @@ import numpy as np
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common import QUICK_ROWS, Options, Promise, Table, hinge_objective, interleaved, median, spread, timed
+from benchmarks.common import (
+    QUICK_ROWS,
+    Options,
+    Promise,
+    Table,
+    error_rate,
+    hinge_objective,
+    interleaved,
+    median,
+    spread,
+    timed,
+)
 from benchmarks.datasets import Split, arxiv
 from benchmarks.peers import OURS, PEERS, Contestant
 
@@ -60,9 +71,8 @@ class Judge:
         data = self.data[contestant.name]
         with threadpool_limits(threads):
             seconds, w = timed(lambda: contestant.fit(data, lam, setting, threads, seed))
-        w = np.asarray(w, np.float64).ravel()
-        error = float(np.mean(self.split.y_test * (self.X64_test @ w) <= 0))
-        return Outcome(seconds, hinge_objective(self.X64, self.split.y_train, w, lam), error)
+        objective = hinge_objective(self.X64, self.split.y_train, w, lam)
+        return Outcome(seconds, objective, error_rate(self.X64_test, self.split.y_test, w))
 
     def bracket(self, lam: float, threads: int) -> tuple[float, float]:
         """D ≤ P* ≤ P."""

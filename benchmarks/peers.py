@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 ITERATIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 150, 200, 300, 500)
+EPOCHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)  # of stochastic steps
 NEVER = 1e-12  # a tolerance that leaves the number of iterations to decide
 
 
@@ -147,7 +148,7 @@ class SGD(_TakesArrays):
 
     name = "SGDClassifier"
     knob = "epochs"
-    settings = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+    settings = EPOCHS
     threaded = False
     average = False
 

@@ -201,12 +201,11 @@ def tables(found: Found) -> Iterator[Table]:
     rows = []
     for name, one in found.items():
         theorem, about, lam, T = name.split(" | ")
+        numbers = [compact(one[key]) for key in ("bound", "mean", "largest")]
+        shares = (f"{one['violations']:.1%}", f"{one['allowed']:.0%}")
         rows.append(
-            (
-                theorem, about, lam, f"{int(T):,}", compact(one["bound"]), compact(one["mean"]), compact(one["largest"]),
-                f"{one['violations']:.1%}", f"{one['allowed']:.0%}", compact(one["looseness"]), f"{one['runs']:.0f}",
-            )
-        )  # fmt: skip
+            (theorem, about, lam, f"{int(T):,}", *numbers, *shares, compact(one["looseness"]), f"{one['runs']}")
+        )
     columns = (
         "theorem",
         "about",
