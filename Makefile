@@ -4,18 +4,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: help demo test test-slow fuzz lint bench benchopt format clean
+.PHONY: help demo test test-slow fuzz lint bench benchopt experiments format clean
 
 help:
-	@echo "make demo       train on a generated problem of the size of RCV1; draws demo.png"
-	@echo "make test       tests and doctests"
-	@echo "make test-slow  the tests marked slow"
-	@echo "make fuzz       the readers of text, caches and models, on files changed at random, for ten minutes"
-	@echo "make lint       ruff, mypy --strict, the import rules"
-	@echo "make bench      measure against other libraries; writes docs/benchmarks.md"
-	@echo "make benchopt   the same contestants under benchopt: curves, in benchmarks/linear_svm/outputs"
-	@echo "make format     let ruff rewrite the sources"
-	@echo "make clean      remove .venv, caches and demo.png"
+	@echo "make demo        train on a generated problem of the size of RCV1; draws demo.png"
+	@echo "make test        tests and doctests"
+	@echo "make test-slow   the tests marked slow"
+	@echo "make fuzz        the readers of text, caches and models, on files changed at random, for ten minutes"
+	@echo "make lint        ruff, mypy --strict, the import rules"
+	@echo "make bench       measure against other libraries; writes docs/benchmarks.md"
+	@echo "make benchopt    the same contestants under benchopt: curves, in benchmarks/linear_svm/outputs"
+	@echo "make experiments measure what the papers claim; writes docs/results; up to 90 minutes, goes on where it was stopped"
+	@echo "make format      let ruff rewrite the sources"
+	@echo "make clean       remove .venv, caches and demo.png"
 
 demo: .venv/.plot
 	$(BIN)/primalsvm demo
@@ -46,13 +47,16 @@ bench: .venv/.bench
 benchopt: .venv/.benchopt
 	$(BIN)/benchopt run benchmarks/linear_svm -d simulated $(if $(PRIMALSVM_DATA),-d arxiv) --timeout 60 --no-cache --no-display
 
+experiments: .venv/.experiments
+	$(BIN)/python -m experiments.run
+
 format: .venv/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
 	rm -rf .venv build dist demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "primalsvm needs Python 3.11 or newer: make PYTHON=/path/to/python3 …" >&2; exit 1; }

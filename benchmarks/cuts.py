@@ -1,7 +1,6 @@
 """The ASSET paper's data cuts, made repeatable: pooled, permuted with seed 0, cut as its Table 1 says."""
 
 import bz2
-import gzip
 import lzma
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.datasets import load_svmlight_files
 
-from benchmarks.datasets import arxiv, data_folder
+from benchmarks.datasets import arxiv, covtype, mnist, raw
 
 
 class Task(NamedTuple):
@@ -52,7 +51,7 @@ def _svmlight(names: tuple[str, ...], n_features: int) -> tuple[Any, np.ndarray]
 
     opened = []
     for name in names:
-        path = data_folder() / name
+        path = raw(name)
         reader: Any = lzma.open if path.suffix == ".xz" else bz2.open
         with reader(path, "rb") as file:
             opened.append(BytesIO(file.read()))
@@ -63,19 +62,12 @@ def _svmlight(names: tuple[str, ...], n_features: int) -> tuple[Any, np.ndarray]
 
 
 def _mnist() -> tuple[Any, np.ndarray]:
-    images, labels = [], []
-    for name in ("train", "t10k"):
-        with gzip.open(data_folder() / "mnist" / f"{name}-images-idx3-ubyte.gz") as file:
-            images.append(np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784))
-        with gzip.open(data_folder() / "mnist" / f"{name}-labels-idx1-ubyte.gz") as file:
-            labels.append(np.frombuffer(file.read(), np.uint8, offset=8))
-    return np.concatenate(images).astype(np.float32) / np.float32(255), np.where(np.concatenate(labels) < 5, 1, -1)
+    images, labels = (np.concatenate(parts) for parts in zip(mnist("train"), mnist("t10k"), strict=True))
+    return images.astype(np.float32) / np.float32(255), np.where(labels < 5, 1, -1)
 
 
 def _covtype() -> tuple[Any, np.ndarray]:
-    with lzma.open(data_folder() / "covtype" / "covtype.csv.xz") as file:
-        table = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.float32)
-    X, y = table[:, :-1], table[:, -1]
+    X, y = covtype()
     low, high = X.min(axis=0), X.max(axis=0)
     return (X - low) / np.maximum(high - low, 1e-30), np.where(y == 1, 1, -1)
 

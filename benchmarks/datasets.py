@@ -1,10 +1,12 @@
 """The benchmark's matrices, built once from `PRIMALSVM_DATA` and kept as .npz beside the other caches."""
 
+import gzip
 import lzma
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,12 +21,25 @@ class Split(NamedTuple):
     y_test: np.ndarray
 
 
-def data_folder() -> Path:
-    """The folder of raw data sets, named by the environment."""
+def raw(path: str) -> Path:
+    """A file of raw data, in the folder that PRIMALSVM_DATA names."""
     folder = os.environ.get("PRIMALSVM_DATA")
     if not folder:
-        raise SystemExit("set PRIMALSVM_DATA to the folder that holds arxiv-abstracts/")
-    return Path(folder)
+        raise FileNotFoundError(f"set PRIMALSVM_DATA to the folder that holds {path}")
+    found = Path(folder) / path
+    if not found.exists():
+        raise FileNotFoundError(f"the folder that PRIMALSVM_DATA names holds no {path}")
+    return found
+
+
+def fetched(name: str, fetch: Callable[[], Any]) -> Any:
+    """What a fetcher of scikit-learn's has kept or downloads."""
+    try:
+        return fetch()
+    except OSError as error:  # no network, or no file where none may be downloaded
+        raise FileNotFoundError(
+            f"{name} is not in the folder that PRIMALSVM_DATA names and could not be fetched: {error}"
+        ) from error
 
 
 def cache_folder() -> Path:
@@ -39,8 +54,7 @@ def arxiv_text(shards: range) -> tuple[list[str], list[str]]:
     """Primary categories and texts (title and abstract) of the given shards."""
     categories, texts = [], []
     for k in shards:
-        path = data_folder() / "arxiv-abstracts" / f"arxiv-{k:02d}.tsv.xz"
-        with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
+        with lzma.open(raw(f"arxiv-abstracts/arxiv-{k:02d}.tsv.xz"), "rt", encoding="utf-8", newline="") as file:
             for line in file:
                 fields = line.rstrip("\n").split("\t")
                 categories.append(fields[2])
@@ -48,19 +62,44 @@ def arxiv_text(shards: range) -> tuple[list[str], list[str]]:
     return categories, texts
 
 
-def rcv1(download: bool) -> Split | None:
-    """RCV1, CCAT against the rest, with its large part to train on; None where it is not at hand."""
+def rcv1(download: bool) -> Split:
+    """RCV1, CCAT against the rest, with its large part to train on."""
     from sklearn.datasets import fetch_rcv1
 
-    try:
-        parts = [fetch_rcv1(subset=subset, download_if_missing=download) for subset in ("test", "train")]
-    except OSError:  # no file, and no network or none asked for
-        return None
-    made = []
-    for part in parts:
+    made: list[Any] = []
+    for subset in ("test", "train"):
+        part = fetched("RCV1", lambda subset=subset: fetch_rcv1(subset=subset, download_if_missing=download))
         belongs = part.target[:, list(part.target_names).index("CCAT")].toarray().ravel() > 0
         made += [sp.csr_matrix(part.data, dtype=np.float32), np.where(belongs, 1.0, -1.0)]
     return Split(*made)
+
+
+def mnist(part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Images (n × 784, uint8) and digits of "train" or "t10k"."""
+    try:
+        with gzip.open(raw(f"mnist/{part}-images-idx3-ubyte.gz")) as file:
+            images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
+        with gzip.open(raw(f"mnist/{part}-labels-idx1-ubyte.gz")) as file:
+            return images, np.frombuffer(file.read(), np.uint8, offset=8)
+    except FileNotFoundError:
+        from sklearn.datasets import fetch_openml
+
+        images, labels = fetched("MNIST", lambda: fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False))
+        rows = slice(0, 60_000) if part == "train" else slice(60_000, None)
+        return images[rows].astype(np.uint8), labels[rows].astype(np.uint8)
+
+
+def covtype() -> tuple[np.ndarray, np.ndarray]:
+    """The table, unscaled (float32), and the classes 1 … 7."""
+    try:
+        with lzma.open(raw("covtype/covtype.csv.xz")) as file:
+            table = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.float32)
+        return table[:, :-1], table[:, -1]
+    except FileNotFoundError:
+        from sklearn.datasets import fetch_covtype
+
+        X, y = fetched("covtype", lambda: fetch_covtype(return_X_y=True))
+        return X.astype(np.float32), y
 
 
 @cache

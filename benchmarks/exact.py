@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common import Options, Promise, Table, hinge_objective, median, timed
 from benchmarks.cuts import POOLS, task
-from benchmarks.datasets import data_folder
 from benchmarks.peers import PEERS
 
 ACCURATE = 1e-6
@@ -71,7 +70,6 @@ def measure(options: Options, console: Console) -> dict[str, Any]:
     """All problems."""
     from primalsvm import LinearSVC, Newton
 
-    data_folder()
     X, y = covtype()
     problems = [("covtype", X, y, lam) for lam in (1e-4, 1e-6)]
     if not options.quick:

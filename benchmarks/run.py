@@ -58,4 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except FileNotFoundError as missing:  # data that are not at hand
+        sys.exit(str(missing))

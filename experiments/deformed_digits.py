@@ -4,18 +4,17 @@ A digit is moved along a smooth random field: noise on the 28 × 28 grid, blurre
 so that a pixel moves by α pixels (root mean square), plus a small shift. A stream is fixed by its seed: block k of
 digits is always the same, however far one has read.
 
-    python experiments/deformed_digits.py [--picture digits.png]      draws some of them
+    python -m experiments.deformed_digits [--picture digits.png]      draws some of them
 """
 
 import argparse
-import gzip
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import numba
 import numpy as np
 from scipy.ndimage import gaussian_filter
+
+from benchmarks.datasets import mnist
 
 SIDE = 28
 SIGMA = 5.0  # width of the blur, pixels
@@ -23,16 +22,6 @@ ALPHA = 0.7  # root mean square of the displacement, pixels: about as hard as th
 SHIFT = 0.3  # standard deviation of the shift, pixels
 FIELDS = 1024  # smooth fields to combine: each digit gets the sum of two, with random signs
 BLOCK = 1000  # digits
-
-
-def mnist(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images (n × 784, uint8) and digits of "train" or "t10k", from the folder that PRIMALSVM_DATA names."""
-    folder = Path(os.environ["PRIMALSVM_DATA"]) / "mnist"
-    with gzip.open(folder / f"{part}-images-idx3-ubyte.gz") as file:
-        images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, SIDE * SIDE)
-    with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as file:
-        labels = np.frombuffer(file.read(), np.uint8, offset=8)
-    return images, labels
 
 
 def smooth_fields(rng: np.random.Generator) -> np.ndarray:

@@ -10,7 +10,7 @@ An experiment is a module with
     figures(found)     its pictures
 
 Every case is kept as soon as it is measured. A run that was stopped goes on with the first case that is missing; one
-whose budget is spent ends with what it has, and its page says which cases are missing.
+whose budget is spent, or whose data are not at hand, ends with what it has, and its page says which cases are missing.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class Options(NamedTuple):
     """How much to measure."""
 
     quick: bool = False
-    fetch: bool = False  # download data sets that are not at hand
+    fetch: bool = False  # download RCV1
 
 
 class Case(NamedTuple):
@@ -115,11 +115,14 @@ class Run:
                         self.found[case.name] = case.measure()
                 except OutOfTimeError:
                     self.missing.append(case.name)
-                self.seconds[case.name] = time.perf_counter() - begin
+                except FileNotFoundError as missing:  # data that are not at hand
+                    progress.console.print(f"[yellow]{case.name}: {missing}")
+                    self.missing.append(case.name)
+                self.seconds[case.name] = self.seconds.get(case.name, 0.0) + time.perf_counter() - begin
                 self.keep()
                 progress.advance(task)
         if self.missing:
-            console.print(f"[yellow]out of time, not measured: {', '.join(self.missing)}")
+            console.print(f"[yellow]not measured: {', '.join(self.missing)}")
         console.print(f"[dim]{self.spent:.0f} of {self.budget:.0f} s[/dim]")
         return self.found
 

@@ -23,7 +23,7 @@ FIRST, GROWTH = 100, 1.25  # steps tried: 100, 125, …
 SEEDS = 5
 
 TITLE = "Pegasos: run time and accuracy"
-BUDGET = 900
+BUDGET = 360
 ABOUT = (
     "Steps until P(w) − P* ≤ ε on arXiv abstracts (`cs` against the rest), k = 1, independent draws, no projection, "
     f"iterate t weighted by t in the average; medians over {SEEDS} seeds of the first of 100, 125, … steps that is "

@@ -21,6 +21,8 @@ MARKS = {"reproduced": "reproduced", "beaten": "**beaten**", "not reproduced": "
 
 def show(console: Console, run: Run) -> None:
     """Print an experiment's tables and claims."""
+    if not run.found:
+        return
     for table in run.module.tables(run.found):
         print_table(console, table)
     for claim in run.module.claims(run.found):
@@ -29,7 +31,9 @@ def show(console: Console, run: Run) -> None:
 
 
 def keep(run: Run, made: dict[str, Any]) -> None:
-    """Store an experiment's measurements."""
+    """Store an experiment's measurements, if there are any."""
+    if not run.found:
+        return
     kept = {"made": made, "seconds": run.seconds, "missing": run.missing, "found": run.found}
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(kept, indent=1, ensure_ascii=False)
@@ -70,7 +74,7 @@ def page(module: ModuleType, one: dict[str, Any], pictures: list[str], claims: l
     for table in module.tables(one["found"]):
         parts += [f"**{table.title}**", markdown(table)]
     if one["missing"]:
-        parts.append(f"*Not measured, as the budget was spent: {', '.join(one['missing'])}.*")
+        parts.append(f"*Not measured, for want of time or data: {', '.join(one['missing'])}.*")
     made = one["made"]
     took = sum(one["seconds"].values())
     parts.append(

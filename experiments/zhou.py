@@ -14,7 +14,7 @@ from primalsvm import Hinge, Pegasos, Problem, solve, theory
 D, NOISE, LAM, DELTA = 10, 0.1, 0.01, 0.01
 
 TITLE = "Zhou's experiment"
-BUDGET = 120
+BUDGET = 60
 ABOUT = (
     f"Rows are Gaussian, with {D} features and no longer than 1; their labels are the sign of a linear function, "
     f"{NOISE:.0%} of them flipped; λ = {LAM:g}. For each number of rows and of steps: the error on fresh rows, and the "
