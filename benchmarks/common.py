@@ -40,13 +40,13 @@ class Promise(NamedTuple):
     held: bool
 
 
-def touch_memory(gigabytes: float = 6.0) -> None:
-    """Have the machine back so much memory with real pages, and free it again.
+def touch_memory(size: float) -> None:
+    """Have the machine back so many bytes of memory with real pages, and free them again.
 
     A virtual machine hands memory that has been free for some seconds back to its host, and the next one who uses it
     waits for it: some 1.5 s a gigabyte, more than filling it with features. Done before every contestant's run.
     """
-    np.ones(int(gigabytes * 2**30 / 8))
+    np.ones(int(size / 8))
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -129,7 +129,7 @@ def run(command: list[str]) -> str:
 
 def make_room(text: Path) -> None:
     """Have memory ready for whoever is timed next."""
-    touch_memory(ROOM * text.stat().st_size / 2**30)
+    touch_memory(ROOM * text.stat().st_size)
 
 
 class Judge:

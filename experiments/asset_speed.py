@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import kernel
-from benchmarks.common import Table, timed, touch_memory
+from benchmarks.common import Table, timed
 from benchmarks.cuts import RECIPES, Task
 from experiments.asset_table import PAPER
 from experiments.exact import cut, libsvm
@@ -50,7 +50,7 @@ ABOUT = (
 def features(one: Task, s: int, seed: int) -> tuple[float, np.ndarray, np.ndarray]:
     """Seconds, and the features of training and test rows over uniform landmarks."""
     made = Nystroem(min(s, one.X.shape[0]), landmarks="uniform", gamma=one.gamma, random_state=seed)
-    touch_memory()
+    kernel.touch_room(one.X.shape[0], s)
     seconds, Z = timed(lambda: made.fit(one.X).transform(one.X))
     return seconds, Z, made.transform(one.X_test)
 
@@ -65,7 +65,7 @@ def asset_by_the_papers_rule(
     for k in range(CHECKS * epochs):
         solution = drive(problem, batch, solver, Stops(certify=False), seed=CHECKS * epochs * seed + k, start=solution)
         seconds += solution.seconds
-        error = float(np.mean(np.sign(Z_test @ solution.w) != one.y_test))
+        error = wrong(Z_test, one.y_test, solution.w)
         best = min(best, error)
         if error <= reference:
             break
@@ -84,24 +84,29 @@ def asset(name: str, s: int, quick: bool) -> dict[str, Any]:
     for seed in range(1 if quick else REPEATS.get(name, 3)):
         mapping, Z, Z_test = features(one, s, seed)
         optimum = solve(problem, Z, one.y, solver="newton", tol=1e-3)
-        reference = float(np.mean(np.sign(Z_test @ optimum.w) != one.y_test))
-        if name != "ARXIV":
-            reference = PAPER[name, s].cpny[1] / 100
+        reachable = wrong(Z_test, one.y_test, optimum.w)
+        reference = reachable if name == "ARXIV" else PAPER[name, s].cpny[1] / 100
         for star, label in ((False, "ASSET"), (True, "ASSET*")):
             ruled = asset_by_the_papers_rule(problem, Z, one, Z_test, star, reference, epochs, seed)
             solver = Asset(n_iter=fixed * len(one.y), average_last=WINDOW, sampling="iid", strongly_convex=star)
             taken = solve(problem, Z, one.y, solver=solver, certify=False, random_state=seed)
-            error = float(np.mean(np.sign(Z_test @ taken.w) != one.y_test))
+            error = wrong(Z_test, one.y_test, taken.w)
             excess = value(problem, Z, one.y, taken.w) / optimum.certificate.dual - 1
             found[label].append(
                 {
                     "mapping": mapping,
                     "reference": reference,
+                    "optimum": reachable,
                     "rule": ruled,
                     "fixed": {"seconds": taken.seconds, "error": error, "epochs": fixed, "excess": excess},
                 }
             )
     return found
+
+
+def wrong(Z: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    """The share of rows on the wrong side."""
+    return float(np.mean(np.sign(Z @ w.astype(Z.dtype)) != y))
 
 
 def value(problem: Problem, Z: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
@@ -134,7 +139,7 @@ def sgd(name: str, s: int, quick: bool) -> list[dict[str, float]]:
     every = []
     for seed in range(1 if quick else REPEATS.get(name, 3)):
         made = TheirNystroem(gamma=one.gamma, n_components=s, random_state=seed)
-        touch_memory()
+        kernel.touch_room(one.X.shape[0], s)
         mapping, Z = timed(lambda made=made: made.fit_transform(one.X))
         Z_test, runs = made.transform(one.X_test), []
         for epochs in SGD_EPOCHS[:1] if quick else SGD_EPOCHS:
@@ -223,7 +228,17 @@ def tables(found: Found) -> Iterator[Table]:
         shown = "CCAT" if name == "ARXIV" else name
         papers.append((shown, str(s), *(f"{seconds:,.0f} s ({error:.2f} %)" for seconds, error in PAPER[name, s])))
     yield Table("The paper's own Table 2 (its machine, its cuts; CCAT, not arXiv)", columns, papers)
-    columns = ("task", "s", "", "reference, %", "epochs by the rule", "reached", "lowest error, %", "fixed epochs")
+    columns = (
+        "task",
+        "s",
+        "",
+        "reference, %",
+        "optimum, %",
+        "epochs by the rule",
+        "reached",
+        "lowest error, %",
+        "fixed epochs",
+    )
     yield Table("Steps of ASSET", (*columns, "seconds (error)", "(P(w) − P*)/P*"), steps)
 
 
@@ -232,6 +247,7 @@ def steps_of(runs: dict[str, Any], label: str) -> tuple[str, ...]:
     ruled, fixed = ([run[stop] for run in runs[label]] for stop in ("rule", "fixed"))
     return (
         f"{100 * runs[label][0]['reference']:.2f}",
+        mean_of([100 * run["optimum"] for run in runs[label]], 2),
         mean_of([run["epochs"] for run in ruled], 1),
         f"{sum(run['reached'] for run in ruled)} of {len(ruled)}",
         mean_of([100 * run["best"] for run in ruled], 2),
@@ -257,6 +273,7 @@ def claims(found: Found) -> list[Claim]:
         by_rule, papers = asset_runs(runs, "ASSET", "rule"), PAPER[name, s]
         error = 100 * float(np.mean([run["error"] for run in by_rule]))
         seconds = float(np.mean([run["seconds"] for run in by_rule]))
+        limit = 100 * float(np.mean([run["optimum"] for run in runs["ASSET"]]))
         mine = "" if ours is None else f"; our default {cell(ours)}"
         better = ours is not None and 100 * np.mean([run["error"] for run in ours]) < papers.asset[1]
         made.append(
@@ -264,7 +281,8 @@ def claims(found: Found) -> list[Claim]:
                 "ASSET, Table 2",
                 f"{name}, s = {s}: {papers.asset[1]:.2f} % in {papers.asset[0]:,.0f} s",
                 verdict(error <= papers.asset[1] + 0.1, beaten=better),
-                f"{error:.2f} % in {seconds:.1f} s by the paper's rule{mine}",
+                f"{error:.2f} % in {seconds:.1f} s by the paper's rule (the optimum over these features: "
+                f"{limit:.2f} %){mine}",
             )
         )
     if pairs:

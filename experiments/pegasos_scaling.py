@@ -19,14 +19,14 @@ LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5)
 EPSILONS = (0.1, 0.03, 0.01, 0.003, 0.001)
 LENGTHS = (10, 30, 100, 300, 1000)  # non-zeros in a row
 GENERATED_ROWS, GENERATED_FEATURES = 100_000, 47_236
-FIRST, GROWTH = 100, 1.25  # steps tried: 100, 125, …
+FIRST, GROWTH, COARSE = 100, 1.05, 6  # steps tried: 100, 105, …; every sixth first, then those before it
 SEEDS = 5
 
 TITLE = "Pegasos: run time and accuracy"
 BUDGET = 360
 ABOUT = (
     "Steps until P(w) − P* ≤ ε on arXiv abstracts (`cs` against the rest), k = 1, independent draws, no projection, "
-    f"iterate t weighted by t in the average; medians over {SEEDS} seeds of the first of 100, 125, … steps that is "
+    f"iterate t weighted by t in the average; medians over {SEEDS} seeds of the first of 100, 105, … steps that is "
     f"enough, and the seconds of those steps. One thing changes at a time, from λ = {LAM:g}, ε = {EPSILON:g}, all "
     "rows. The number of non-zeros d of a row is changed in generated documents, where time is counted per step. The "
     "theory: Õ(1/(λε)) steps of O(d) operations, whatever the number of rows m."
@@ -67,23 +67,24 @@ def best_of(problems: Any, lam: float, epsilon: float) -> float:
     return solve(Problem(Hinge(), lam), problems().X, problems().y, tol=tol, n_jobs=2, max_iter=5000).certificate.dual
 
 
-def steps_to(problems: Any, lam: float, epsilon: float, seeds: int) -> dict[str, float]:
+def steps_to(problems: Any, lam: float, epsilon: float, seeds: int) -> dict[str, Any]:
     """The first number of steps on the grid that is enough, its seconds, and non-zeros per row."""
     rows, best = problems(), best_of(problems, lam, epsilon)
-    problem = Problem(Hinge(), lam)
-    found, seconds, first = [], [], 0
+    found, seconds = [], []
     for seed in range(seeds):
-        k = max(0, first - 4)  # the other seeds begin a little before the first one's answer
-        while True:
-            T = round(FIRST * GROWTH**k)
-            solver = Pegasos(n_iter=T, sampling="iid", average="weighted")
-            solution = solve(problem, rows.X, rows.y, solver=solver, certify=False, random_state=seed)
-            if rows.excess(lam, best, solution.w) <= epsilon:
-                break
-            k += 1
-        first = first or k
-        found.append(T)
-        seconds.append(solution.seconds)
+
+        def tried(k: int, seed: int = seed) -> tuple[bool, float]:
+            """Whether T_k steps are enough, and how long they take."""
+            solver = Pegasos(n_iter=steps_at(k), sampling="iid", average="weighted")
+            solution = solve(Problem(Hinge(), lam), rows.X, rows.y, solver=solver, certify=False, random_state=seed)
+            return rows.excess(lam, best, solution.w) <= epsilon, solution.seconds
+
+        k = 0
+        while not tried(k)[0]:
+            k += COARSE
+        k = next(fine for fine in range(max(0, k - COARSE + 1), k + 1) if tried(fine)[0])
+        found.append(steps_at(k))
+        seconds.append(tried(k)[1])
     return {
         "steps": median(found),
         "all": found,
@@ -91,6 +92,11 @@ def steps_to(problems: Any, lam: float, epsilon: float, seeds: int) -> dict[str,
         "per_row": rows.X.nnz / rows.X.shape[0],
         "best": best,
     }
+
+
+def steps_at(k: int) -> int:
+    """T_k of the grid."""
+    return round(FIRST * GROWTH**k)
 
 
 DOCUMENTS = {m: partial(documents, m) for m in SIZES}
@@ -166,7 +172,7 @@ def claims(found: Found) -> list[Claim]:
         Claim(
             "Pegasos, abstract",
             "Õ(1/ε) iterations, not Ω(1/ε²)",
-            verdict(power <= 1.15, beaten=power < 0.85),
+            verdict(power <= 1.15),
             f"steps grow as ε^-{power:.2f} from ε = {epsilon.max():g} to {epsilon.min():g}",
         )
     )
@@ -186,7 +192,7 @@ def claims(found: Found) -> list[Claim]:
         Claim(
             "Pegasos, §2",
             "a step costs O(d), d the non-zeros of the row",
-            verdict(power <= 1.15, beaten=power < 0.85),
+            verdict(power <= 1.15),
             f"seconds per step grow as d^{power:.2f} from {d.min():.0f} to {d.max():.0f} non-zeros",
         )
     )

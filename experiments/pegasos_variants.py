@@ -172,18 +172,13 @@ def figures(found: Found) -> dict[str, Any]:
     """Four panels."""
     from experiments.figures import panels, style
 
-    figure, axes = panels(2, 2, width=5.0)
+    figure, axes = panels(2, 2, width=5.6)
     for axis, what in zip(axes, ("rows per step", *VARIANTS), strict=True):
         for k, (name, points) in enumerate(curves(found, what).items()):
-            passes = [p for p, _ in points]
-            axis.errorbar(
-                passes,
-                [one["excess"] for _, one in points],
-                [one["deviation"] for _, one in points],
-                capsize=2,
-                **style(k, name),
-            )
+            passes, means, spreads = np.array([(p, one["excess"], one["deviation"]) for p, one in points]).T
+            bars = [np.minimum(spreads, 0.9 * means), spreads]  # a bar to 0 or below has no end on a log scale
+            axis.errorbar(passes, means, bars, capsize=2, **style(k, name))
         axis.set(xscale="log", yscale="log", xlabel="rows looked at / m", ylabel="(P(w) − P*)/P*")
         axis.set_title(what, fontsize=10)
-        axis.legend(frameon=False, fontsize=8)
+        axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return {"pegasos-variants": figure}
