@@ -45,7 +45,7 @@ bench: .venv/.bench
 
 # No cache: benchopt would take results as known as long as its own small files, not what they wrap, are unchanged.
 benchopt: .venv/.benchopt
-	$(BIN)/benchopt run benchmarks/linear_svm -d simulated $(if $(PRIMALSVM_DATA),-d arxiv) --timeout 60 --no-cache --no-display
+	$(BIN)/benchopt run benchmarks/linear_svm -d simulated $(if $(PRIMALSVM_DATA),-d a9a -d arxiv) --timeout 60 --no-cache --no-display
 
 experiments: .venv/.experiments
 	$(BIN)/python -m experiments.run

@@ -77,10 +77,10 @@ def spread(values: Iterable[float], digits: int = 3) -> str:
     return f"{min(found):.{digits}f} to {max(found):.{digits}f}"
 
 
-def hinge_objective(X: sp.csr_matrix, y: np.ndarray, w: np.ndarray, lam: float) -> float:
-    """λ/2 ‖w‖² + mean max(0, 1 − y ⟨w, x⟩) in double precision: plain NumPy, the one judge of every contestant."""
+def hinge_objective(X: Any, y: np.ndarray, w: np.ndarray, lam: float, b: float = 0.0) -> float:
+    """λ/2 ‖w‖² + mean max(0, 1 − y (⟨w, x⟩ + b)) in double precision: plain NumPy, the one judge of everyone."""
     w = np.asarray(w, np.float64).ravel()
-    margins = y * (X @ w)
+    margins = y * (X @ w + b)
     return float(lam / 2 * (w @ w) + np.maximum(0.0, 1.0 - margins).mean())
 
 

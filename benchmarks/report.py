@@ -70,12 +70,13 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the sources; a + says that they were edited since."""
+    """The commit of the sources; a + says that they, or what measures them, were edited since."""
     try:
         git = ("git", "-C", str(HERE))
         commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+        watched = ("../src", "../experiments/*.py", "*.py")
         edited = subprocess.run(
-            [*git, "status", "--porcelain", "--", "../src"], capture_output=True, text=True, check=True
+            [*git, "status", "--porcelain", "--", *watched], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.common import Table
 from benchmarks.datasets import mnist
 from experiments.deformed_digits import BLOCK, stream
-from experiments.harness import Case, Claim, Found, Options, verdict
+from experiments.harness import Case, Claim, Found, Options, Statement, judged, verdict
 from primalsvm import SVC, Asset, FourierFeatures
 
 DIMENSIONS = (1024, 2048, 4096, 8192, 16384)
@@ -21,6 +21,7 @@ SAMPLES = 10  # of the last 10,000 iterations, one after each 1,000
 LOOKS = tuple(k * 10**p for p in (3, 4, 5) for k in (1, 2, 5))  # examples after which to look
 WINDOW = 100  # iterates that are averaged; in a stream between one and two times as many
 GAMMA, LAM = 0.01, 1e-6
+VALIDATION = 10_000  # digits of the training part that λ is chosen on
 OTHER_LAMBDAS, TRIED = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4), 200_000
 NAMES = {False: "ASSET_on", True: "ASSET*_on"}
 # mean error and deviation of both, in percent, and seconds to train and to test
@@ -33,13 +34,14 @@ PAPER = {
 }
 
 TITLE = "ASSET's Table 3 and Figure 2: online learning"
-BUDGET = 1140
+BUDGET = 1080
 ABOUT = (
     "Handwritten digits, 0-4 against 5-9: one pass of `SVC.partial_fit` over 1,000,000 elastically deformed MNIST "
-    "digits (our own deformations, about as hard as the paper's), d i.i.d. Fourier features, the paper's γ, no "
-    f"intercept, the average of the last 100 to 200 iterates. λ = {LAM:g}: the last table shows others. The errors are "
-    "on 20,000 deformed test digits: means ± deviations over ten samples of the last 10,000 iterations, as in the "
-    "paper; along the way on 5,000 of them."
+    "digits, d i.i.d. Fourier features, the paper's γ, no intercept, the average of the last 100 to 200 iterates. The "
+    "deformations are our own, and their strength was set so that the task is about as hard as the paper's: its "
+    f"errors are shown beside ours, not compared. λ = {LAM:g}; the paper's 1/(λm) = 100 would be 1e-8: the last table "
+    "shows both, and others. Errors are on 20,000 deformed test digits: means ± deviations over ten samples of the "
+    "last 10,000 iterations, as in the paper; along the way on 5,000 of them."
 )
 
 
@@ -102,11 +104,14 @@ def one_pass(d: int, star: bool, quick: bool) -> dict[str, Any]:
 
 
 def other_lambda(lam: float, star: bool, quick: bool) -> float:
-    """The error after fewer digits, with another λ."""
-    model = learner(DIMENSIONS[0], star, lam)
-    for X, labels in stream(*digits("train"), QUICK_EXAMPLES if quick else TRIED):
-        model.partial_fit(X, labels < 5, classes=[False, True])
-    return error(model, 1000 if quick else TEST)
+    """The error after fewer digits, with another λ: on deformed digits of the last 10,000, the others being learnt."""
+    images, labels = digits("train")
+    model, n = learner(DIMENSIONS[0], star, lam), len(labels) - VALIDATION
+    for X, seen in stream(images[:n], labels[:n], QUICK_EXAMPLES if quick else TRIED):
+        model.partial_fit(X, seen < 5, classes=[False, True])
+    blocks = list(stream(images[n:], labels[n:], 1000 if quick else TEST, seed=1))
+    wrong = [np.mean(model.predict(X) != (seen < 5)) for X, seen in blocks]
+    return float(np.mean(wrong))
 
 
 def cases(options: Options) -> list[Case]:
@@ -161,70 +166,112 @@ def tables(found: Found) -> Iterator[Table]:
         (*columns, *(f"paper's {name}" for name in NAMES.values()), "its training, s", "its testing, s"),
         rows,
     )
-    tried = [name for name in found if name.startswith("λ")]
-    lambdas = list(dict.fromkeys(name.split(" | ")[0] for name in tried))
+    lambdas = dict.fromkeys(name.split(" | ")[0] for name in found if name.startswith("λ"))
     yield Table(
-        f"Test error after {TRIED:,} digits, d = {DIMENSIONS[0]}",
+        f"Error on other deformed digits after {TRIED:,}, d = {DIMENSIONS[0]}",
         ("", *NAMES.values()),
-        [(lam, *(f"{found[f'{lam} | {name}']:.2%}" for name in NAMES.values())) for lam in lambdas],
+        [
+            (lam, *(f"{found[key]:.2%}" if (key := f"{lam} | {name}") in found else "—" for name in NAMES.values()))
+            for lam in lambdas
+        ],
     )
 
 
 def claims(found: Found) -> list[Claim]:
-    """Table 3, and what §4.3 says of it."""
-    made = []
-    there = dimensions_in(found)
-    for d in there:
-        if d in PAPER:
-            (mean, deviation), _, seconds, _ = PAPER[d]
-            ours, one = mean_error(found, d, False), of(found, d, False)
-            made.append(
-                Claim(
-                    "ASSET, Table 3",
-                    f"ASSET_on, d = {d}: {mean:.1f} ± {deviation:.2f} % in {seconds:,} s",
-                    verdict(ours <= mean + deviation, beaten=ours < mean - deviation),
-                    f"{ours:.2f} ± {100 * np.std(one['last']):.2f} % in {one['training']:.0f} s, "
-                    f"{seconds / one['training']:.0f} × as fast",
-                )
-            )
-    if len(there) > 1:
-        errors = [mean_error(found, d, False) for d in there]
-        made.append(
-            Claim(
-                "ASSET, §4.3",
-                "the error falls as the dimension grows",
-                verdict(all(b < a for a, b in pairwise(errors))),
-                ", ".join(f"{d}: {one:.2f} %" for d, one in zip(there, errors, strict=True)),
-            )
-        )
-    if there:
-        pairs = [(d, mean_error(found, d, False), mean_error(found, d, True)) for d in there]
-        made.append(
-            Claim(
-                "ASSET, §4.3",
-                "ASSET_on is more accurate than ASSET*_on with the same dimension",
-                verdict(all(first < second for _, first, second in pairs)),
-                ", ".join(f"{d}: {first:.2f} and {second:.2f} %" for d, first, second in pairs),
-            )
-        )
-    return made
+    """What §4.3 says. Errors are not compared with the paper's: our digits are deformed otherwise."""
+    source = "ASSET, §4.3"
+    first = [f"{d} | {NAMES[False]}" for d in DIMENSIONS]
+    both = first + [f"{d} | {NAMES[True]}" for d in DIMENSIONS]
+    text = f"d = {DIMENSIONS[-1]}: one pass takes {PAPER[DIMENSIONS[-1]][2] / 3600:.1f} hours"
+    lasvm = Claim(source, "LASVM reaches 0.2 %, in 4.3 days", "not measured", "LASVM is not at hand")
+    return [
+        *judged(
+            [
+                Statement("ASSET, Table 3", text, first[-1:], hours),
+                Statement(source, "the error falls as the dimension grows", first, larger_is_better),
+                Statement(source, "the deviation falls with the dimension up to d = 8192", first[:-1], steadier),
+                Statement(
+                    source, "ASSET_on is more accurate than ASSET*_on with the same dimension", both, more_accurate
+                ),
+                Statement(source, "ASSET_on converges faster than ASSET*_on", both, converges_faster),
+                Statement(source, "the time of testing grows with d", both, testing_time),
+            ],
+            found,
+        ),
+        lasvm,
+    ]
+
+
+def hours(found: Found) -> tuple[str, str]:
+    """Seconds of training with the largest d."""
+    d = DIMENSIONS[-1]
+    one, ((theirs, _), _, seconds, _) = of(found, d, False), PAPER[d]
+    return verdict(one["training"] <= seconds, beaten=one["training"] < seconds / 10), (
+        f"{one['training']:.0f} s, {seconds / one['training']:.0f} times as fast (on a machine of another age), with "
+        f"an error of {mean_error(found, d, False):.2f} % on our digits (the paper's {theirs} % on its own)"
+    )
+
+
+def larger_is_better(found: Found) -> tuple[str, str]:
+    """Mean errors of ASSET_on."""
+    errors = [mean_error(found, d, False) for d in DIMENSIONS]
+    return verdict(all(b < a for a, b in pairwise(errors))), ", ".join(
+        f"{d}: {one:.2f} %" for d, one in zip(DIMENSIONS, errors, strict=True)
+    )
+
+
+def steadier(found: Found) -> tuple[str, str]:
+    """Deviations of ASSET_on."""
+    spreads = [100 * float(np.std(of(found, d, False)["last"], ddof=1)) for d in DIMENSIONS[:-1]]
+    return verdict(all(b <= a for a, b in pairwise(spreads))), ", ".join(
+        f"{d}: ± {one:.2f}" for d, one in zip(DIMENSIONS, spreads, strict=False)
+    )
+
+
+def more_accurate(found: Found) -> tuple[str, str]:
+    """Mean errors of both."""
+    pairs = [(d, mean_error(found, d, False), mean_error(found, d, True)) for d in DIMENSIONS]
+    return verdict(all(first < second for _, first, second in pairs)), ", ".join(
+        f"{d}: {first:.2f} and {second:.2f} %" for d, first, second in pairs
+    )
+
+
+def converges_faster(found: Found) -> tuple[str, str]:
+    """Errors after a tenth of the digits."""
+    early = {
+        d: [100 * dict(map(tuple, of(found, d, star)["curve"]))[EXAMPLES // 10] for star in NAMES] for d in DIMENSIONS
+    }
+    return verdict(all(first < second for first, second in early.values())), (
+        f"after {EXAMPLES // 10:,} digits: "
+        + ", ".join(f"{d}: {first:.2f} and {second:.2f} %" for d, (first, second) in early.items())
+    )
+
+
+def testing_time(found: Found) -> tuple[str, str]:
+    """Seconds to test."""
+    times = [np.mean([of(found, d, star)["testing"] for star in NAMES]) for d in DIMENSIONS]
+    return verdict(all(b > a for a, b in pairwise(times))), (
+        f"{times[0]:.1f} s with d = {DIMENSIONS[0]} to {times[-1]:.1f} s with {DIMENSIONS[-1]}, for {TEST:,} digits"
+    )
 
 
 def figures(found: Found) -> dict[str, Any]:
     """Error against examples seen."""
     from experiments.figures import below, panels, plain_ticks, style
 
+    if not dimensions_in(found):
+        return {}
     figure, axes = panels(1, 2, width=5.2)
-    highest = 0.0
+    lowest, highest = 100.0, 0.0
     for axis, star in zip(axes, NAMES, strict=True):
         for k, d in enumerate(dimensions_in(found)):
             seen, errors = np.array(of(found, d, star)["curve"]).T
-            highest = max(highest, *(100 * errors))
+            lowest, highest = min(lowest, *(100 * errors)), max(highest, *(100 * errors))
             axis.plot(seen, 100 * errors, **style(k, f"d = {d:,}"))
         axis.set(xscale="log", yscale="log", xlabel="digits seen", ylabel="test error, %")
         axis.set_title(NAMES[star], fontsize=10)
     for axis in axes:
-        axis.set_ylim(2, highest * 1.1)
-        plain_ticks(axis.yaxis, [2, 3, 5, 10, 20, 50])
+        axis.set_ylim(lowest / 1.1, highest * 1.1)
+        plain_ticks(axis.yaxis, [1, 2, 3, 5, 10, 20, 50])
     below(figure, axes[0], 5)
     return {"asset-online": figure}

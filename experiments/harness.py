@@ -15,9 +15,10 @@ whose budget is spent, or whose data are not at hand, ends with what it has, and
 
 import hashlib
 import json
+import math
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -30,7 +31,6 @@ import primalsvm
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-QUICK_BUDGET = 60.0
 VERDICTS = ("reproduced", "beaten", "not reproduced", "not measured")
 
 Found = dict[str, Any]  # what each case measured
@@ -64,6 +64,25 @@ def verdict(holds: bool, beaten: bool = False) -> str:
     return "beaten" if beaten else "reproduced" if holds else "not reproduced"
 
 
+class Statement(NamedTuple):
+    """A claim before it is judged: which cases it rests on, and what they say of it."""
+
+    source: str
+    text: str
+    needs: Iterable[str]
+    judge: Callable[[Found], tuple[str, str]]  # verdict and figures
+
+
+def judged(statements: Iterable[Statement], found: Found) -> list[Claim]:
+    """The claims; one that rests on a case that is missing is not judged by the others."""
+    made = []
+    for source, text, needs, judge in statements:
+        missing = [name for name in needs if name not in found]
+        outcome = ("not measured", f"missing: {missing[0]}") if missing else judge(found)
+        made.append(Claim(source, text, *outcome))
+    return made
+
+
 def compact(value: float) -> str:
     """Two or three digits that matter: 0.0012, 3.4, 210, 15,000.
 
@@ -81,7 +100,7 @@ class Run:
         self.module = module
         self.name = module.__name__.rpartition(".")[2]
         self.options = options
-        self.budget = min(module.BUDGET, QUICK_BUDGET) if options.quick else float(module.BUDGET)
+        self.budget = math.inf if options.quick else float(module.BUDGET)
         self.path = None if folder is None else folder / f"{self.name}.partial.json"
         self.stamp = stamp(module, options)
         self.found: Found = {}
@@ -101,7 +120,7 @@ class Run:
         """All cases that are not there yet, while the budget lasts."""
         cases = self.module.cases(self.options)
         begun = f", {len(self.found)} of {len(cases)} cases are there already" if self.found else ""
-        console.print(f"budget {self.budget:.0f} s{begun}")
+        console.print(f"budget {self.budget:.0f} s{begun}" if math.isfinite(self.budget) else "a quick run")
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(self.name, total=len(cases), completed=len(self.found))
@@ -111,7 +130,7 @@ class Run:
                 progress.update(task, description=f"{self.name}: {case.name}")
                 begin = time.perf_counter()
                 try:
-                    with alarm(self.budget - self.spent):
+                    with interruptible(), alarm(self.budget - self.spent):
                         self.found[case.name] = case.measure()
                 except OutOfTimeError:
                     self.missing.append(case.name)
@@ -123,7 +142,7 @@ class Run:
                 progress.advance(task)
         if self.missing:
             console.print(f"[yellow]not measured: {', '.join(self.missing)}")
-        console.print(f"[dim]{self.spent:.0f} of {self.budget:.0f} s[/dim]")
+        console.print(f"[dim]{self.spent:.0f} s[/dim]")
         return self.found
 
     def keep(self) -> None:
@@ -152,10 +171,13 @@ def alarm(seconds: float) -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
         raise OutOfTimeError
 
+    if math.isinf(seconds):
+        yield
+        return
     if seconds <= 0:
         raise OutOfTimeError
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again and again, should somebody have caught the first
     try:
         yield
     finally:
@@ -163,10 +185,25 @@ def alarm(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C stop the whole run: a solver would keep its best point so far, and that would be measured."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def stamp(module: ModuleType, options: Options) -> str:
-    """A digest of the package, of the experiment and of what was asked: numbers of other code are not gone on with."""
+    """A digest of all code that has a say, and of what was asked: numbers of other code are not gone on with."""
     assert module.__file__ is not None and primalsvm.__file__ is not None
     digest = hashlib.sha256(repr(options).encode())
-    for path in [*sorted(Path(primalsvm.__file__).parent.rglob("*.py")), Path(module.__file__)]:
+    folders = (Path(primalsvm.__file__).parent, HERE, HERE.parent / "benchmarks")
+    for path in [*(path for folder in folders for path in sorted(folder.rglob("*.py"))), Path(module.__file__)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -11,7 +11,7 @@ from benchmarks.common import Table, median
 from benchmarks.datasets import Split, arxiv, rcv1
 from benchmarks.linear import Judge
 from benchmarks.peers import OURS, PEERS, PEGASOS, SGD, Contestant, ScikitLearnLinearSVC
-from experiments.harness import Case, Claim, Found, Options, verdict
+from experiments.harness import Case, Claim, Found, Options, Statement, judged, verdict
 
 CONTESTANTS: tuple[Contestant, ...] = (OURS, *PEGASOS, *PEERS)
 QUICK_CONTESTANTS = (OURS, *PEGASOS, ScikitLearnLinearSVC(), SGD())  # which need nothing else to be installed
@@ -25,7 +25,7 @@ ACCURACIES = (1e-2, 1e-3, 1e-4)
 PAPER_SECONDS = 5.0
 
 TITLE = "Pegasos' headline: text classification in seconds"
-BUDGET = 480
+BUDGET = 450
 ABOUT = (
     "Text classification at the size of RCV1: arXiv abstracts, `cs` against the rest, TF-IDF (RCV1 itself, CCAT "
     "against the rest, where it can be fetched), hinge loss, no intercept. Every contestant is swept over its own "
@@ -139,36 +139,48 @@ def tables(found: Found) -> Iterator[Table]:
 
 
 def claims(found: Found) -> list[Claim]:
-    """The abstract's five seconds, and how the others do."""
-    made = []
-    for (problem, lam), sweeps in arenas(found).items():
-        peers = [one.name for one in PEERS if one.name in sweeps]
-        if not peers or any(one.name not in sweeps for one in (OURS, *PEGASOS)):
-            continue  # out of time
-        times = {name: [seconds_to(runs, accuracy) for accuracy in (1e-2, 1e-3)] for name, runs in sweeps.items()}
-        paper, best = times[PEGASOS[1].name], np.min([times[one.name] for one in PEGASOS], axis=0)
-        where = f"{problem}, λ = {lam}"
-        made.append(
-            Claim(
-                "Pegasos, abstract",
-                f"less than 5 seconds to converge on a text problem of RCV1's size ({where})",
-                verdict(paper[0] <= PAPER_SECONDS, beaten=best[0] <= PAPER_SECONDS / 5),
-                f"to 1 % of P*: {_or_never(paper[0])} as in the paper, {_or_never(best[0])} with mixed blocks and the "
-                "weighted average (the paper's machine was of 2007)",
-            )
-        )
-        for k, accuracy in enumerate(("1 %", "0.1 %")):
-            fastest = min(peers, key=lambda name, k=k: times[name][k])
-            made.append(
-                Claim(
-                    "Pegasos, abstract",
-                    f"faster than state-of-the-art solvers ({where}, to {accuracy} of P*)",
-                    verdict(best[k] < times[fastest][k]),
-                    f"Pegasos {_or_never(best[k])}, the fastest peer, {fastest}, {_or_never(times[fastest][k])}; our "
-                    f"dual ascent, certificate included, {_or_never(times[OURS.name][k])}",
-                )
-            )
-    return made
+    """The abstract's five seconds, and how the others do; on RCV1 where that was there."""
+    statements = []
+    for problem in dict.fromkeys(("arXiv", *(name.split(" | ")[0] for name in found))):
+        for lam in LAMBDAS:
+            where = f"{problem}, λ = {lam:g}"
+            needs = [f"{problem} | {lam:g} | {contestant.name}" for contestant in CONTESTANTS]
+            five = f"less than 5 seconds to converge on a text problem of RCV1's size ({where})"
+            statements.append(Statement("Pegasos, abstract", five, needs, partial(five_seconds, problem, lam)))
+            for accuracy in ACCURACIES[:2]:
+                text = f"faster than state-of-the-art solvers ({where}, to {accuracy:.1%} of P*)"
+                judge = partial(fastest, problem, lam, accuracy)
+                statements.append(Statement("Pegasos, abstract", text, needs, judge))
+    return judged(statements, found)
+
+
+def times_to(found: Found, problem: str, lam: float, accuracy: float) -> dict[str, float]:
+    """Seconds of every contestant."""
+    return {
+        contestant.name: seconds_to(found[f"{problem} | {lam:g} | {contestant.name}"], accuracy)
+        for contestant in CONTESTANTS
+    }
+
+
+def five_seconds(problem: str, lam: float, found: Found) -> tuple[str, str]:
+    """Pegasos as in the paper, to 1 %."""
+    times = times_to(found, problem, lam, ACCURACIES[0])
+    ours, papers = (one.name for one in PEGASOS)
+    return verdict(times[papers] <= PAPER_SECONDS), (
+        f"to 1 % of P*: {_or_never(times[papers])} as in the paper, {_or_never(times[ours])} with mixed blocks and the "
+        "weighted average (on a machine of another age)"
+    )
+
+
+def fastest(problem: str, lam: float, accuracy: float, found: Found) -> tuple[str, str]:
+    """Pegasos with mixed blocks against the fastest peer."""
+    times = times_to(found, problem, lam, accuracy)
+    ours, papers = (one.name for one in PEGASOS)
+    peer = min((one.name for one in PEERS), key=lambda name: times[name])
+    return verdict(min(times[ours], times[papers]) < times[peer]), (
+        f"Pegasos {_or_never(times[ours])} (the paper's {_or_never(times[papers])}), the fastest peer, {peer}, "
+        f"{_or_never(times[peer])}; our dual ascent, certificate included, {_or_never(times[OURS.name])}"
+    )
 
 
 def _or_never(seconds: float) -> str:

@@ -16,7 +16,12 @@ from benchmarks.report import describe, markdown, print_table
 from experiments.harness import RESULTS, Claim, Run
 
 PAGES = Path(__file__).parent.parent / "docs" / "results"
-MARKS = {"reproduced": "reproduced", "beaten": "**beaten**", "not reproduced": "**not reproduced**"}
+MARKS = {
+    "reproduced": "reproduced",
+    "beaten": "**beaten**",
+    "not reproduced": "**not reproduced**",
+    "not measured": "not measured",
+}
 
 
 def show(console: Console, run: Run) -> None:
@@ -69,7 +74,7 @@ def page(module: ModuleType, one: dict[str, Any], pictures: list[str], claims: l
     """An experiment's page."""
     parts = [f"# {module.TITLE}", module.ABOUT, *pictures]
     if claims:
-        rows = [(c.source, c.text, MARKS.get(c.verdict, c.verdict), c.figures) for c in claims]
+        rows = [(c.source, c.text, MARKS[c.verdict], c.figures) for c in claims]
         parts += ["## Claims", markdown(Table("", ("source", "claim", "here", "figures"), rows), "left")]
     for table in module.tables(one["found"]):
         parts += [f"**{table.title}**", markdown(table)]
@@ -88,9 +93,7 @@ def overview(kept: dict[str, Any], claims: list[tuple[str, Claim]], sections: li
     """The page about everything."""
     counts = {word: sum(claim.verdict == word for _, claim in claims) for word in MARKS}
     said = ", ".join(f"{count} {word}" for word, count in counts.items())
-    rows = [
-        (c.source, c.text, MARKS.get(c.verdict, c.verdict), c.figures, f"[{name}]({name}.md)") for name, c in claims
-    ]
+    rows = [(c.source, c.text, MARKS[c.verdict], c.figures, f"[{name}]({name}.md)") for name, c in claims]
     total = sum(sum(one["seconds"].values()) for one in kept.values())
     parts = [
         "# Results",

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.report import circumstances
 from experiments import report
-from experiments.harness import Options, Run
+from experiments.harness import RESULTS, Options, Run
 
 EXPERIMENTS = (
     "zhou",
@@ -55,10 +55,11 @@ def main(arguments: list[str]) -> int:
     runs = []
     for k, name in enumerate(asked.only, 1):
         console.rule(f"{k} of {len(asked.only)}: {modules[name].TITLE}")
-        run = Run(modules[name], options, folder=None) if asked.quick else Run(modules[name], options)
+        folder = None if asked.quick else RESULTS
+        run = Run(modules[name], options, folder)
         if asked.fresh:
             run.forget()
-            run = Run(modules[name], options)
+            run = Run(modules[name], options, folder)
         run.measure(console)
         report.show(console, run)
         if not asked.quick:

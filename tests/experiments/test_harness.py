@@ -1,15 +1,19 @@
 """Runs keep every case, go on where they stopped, and keep to their budget."""
 
 import json
+import os
+import signal
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from benchmarks.common import Table
 from experiments import report
-from experiments.harness import VERDICTS, Case, Claim, Options, Run, compact, verdict
+from experiments.harness import VERDICTS, Case, Claim, Options, Run, Statement, compact, judged, verdict
+from primalsvm import Hinge, Pegasos, Problem, solve
 
 QUIET = Console(quiet=True)
 
@@ -91,6 +95,35 @@ def test_the_budget_is_kept(tmp_path):
     resumed = Run(module, Options(), tmp_path)
     resumed.measure(QUIET)  # the seconds before count: nothing is begun again
     assert resumed.found == {"short": 1} and resumed.missing == ["long", "never begun"]
+
+
+def test_ctrl_c_stops_the_run_and_is_not_measured(tmp_path):
+    """A solver would return its best point so far."""
+    X, y = np.eye(50), np.where(np.arange(50) % 2, 1.0, -1.0)
+
+    def interrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        solver = Pegasos(n_iter=10**9)
+        return float(solve(Problem(Hinge(), 0.1), X, y, solver=solver, certify=False).b)
+
+    module = experiment([])
+    module.cases = lambda options: [Case("first", lambda: 1), Case("interrupted", interrupted)]
+    run = Run(module, Options(), tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run.measure(QUIET)
+    assert Run(module, Options(), tmp_path).found == {"first": 1}
+
+
+def test_a_claim_that_rests_on_a_missing_case_is_not_judged():
+    statements = [
+        Statement("A paper", "this", ["there"], lambda found: (verdict(True), f"{found['there']}")),
+        Statement("A paper", "that", ["there", "gone"], lambda found: (verdict(True), f"{found['gone']}")),
+    ]
+    found = judged(statements, {"there": 3})
+    assert [(claim.verdict, claim.figures) for claim in found] == [
+        ("reproduced", "3"),
+        ("not measured", "missing: gone"),
+    ]
 
 
 def test_pages_say_what_was_measured(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from experiments import asset_speed, bounds, exact, pegasos_scaling, zhou
+from experiments import asset_contestants, bounds, exact, pegasos_scaling, zhou
 from experiments.harness import VERDICTS, Options, Run
 from experiments.run import EXPERIMENTS
 from primalsvm import Hinge, Problem, theory
@@ -30,8 +30,8 @@ def quick():
     return run_of
 
 
-def test_all_budgets_together_are_ninety_minutes():
-    assert sum(importlib.import_module(f"experiments.{name}").BUDGET for name in EXPERIMENTS) <= 90 * 60
+def test_all_budgets_leave_five_of_ninety_minutes_for_the_rest():
+    assert sum(importlib.import_module(f"experiments.{name}").BUDGET for name in EXPERIMENTS) <= 85 * 60
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,21 @@ def test_quick_run(name, quick, tmp_path):
         figure.savefig(tmp_path / stem)
         for axes in figure.axes:
             assert (axes.get_xlabel() and axes.get_ylabel()) or not axes.get_visible()
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in WITHOUT_DATA else pytest.param(name, marks=NEEDS_DATA) for name in EXPERIMENTS]
+)
+def test_whatever_is_missing_a_page_can_be_written(name, quick):
+    module, found = quick(name).module, quick(name).found
+    names = list(found)
+    partial = [{key: found[key] for key in names[:k]} for k in range(1, len(names))]
+    partial += [{key: found[key] for key in names if key != left_out} for left_out in names]
+    for k, some in enumerate(partial):
+        list(module.tables(some))
+        module.claims(some)
+        if k % max(1, len(partial) // 8) == 0:
+            module.figures(some)
 
 
 def test_zhou_a_tenth_of_the_labels_is_flipped():
@@ -119,12 +134,12 @@ def test_dimension_more_landmarks_less_error(quick):
 @pytest.mark.parametrize("star", [False, True])
 def test_speed_the_papers_rule_stops_at_the_reference(star):
     one = exact.cut("ADULT", True)
-    _, Z, Z_test = asset_speed.features(one, 32, seed=0)
+    _, Z, Z_test = asset_contestants.features(one, 32, seed=0)
     problem = Problem(Hinge(), 1e-4)
     arguments = (problem, Z, one, Z_test, star)
-    at_once = asset_speed.asset_by_the_papers_rule(*arguments, reference=1.0, epochs=3, seed=0)
+    at_once = asset_contestants.asset_by_the_papers_rule(*arguments, reference=1.0, epochs=3, seed=0)
     assert at_once["epochs"] == 0.1 and at_once["reached"]
-    never = asset_speed.asset_by_the_papers_rule(*arguments, reference=-1.0, epochs=3, seed=0)
+    never = asset_contestants.asset_by_the_papers_rule(*arguments, reference=-1.0, epochs=3, seed=0)
     assert never["epochs"] == 3 and not never["reached"] and never["best"] < 0.3
 
 

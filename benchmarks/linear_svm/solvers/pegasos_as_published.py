@@ -1,0 +1,5 @@
+from benchmark_utils.contestant import IterationSolver
+
+
+class Solver(IterationSolver):
+    name = "Pegasos, the paper's"
