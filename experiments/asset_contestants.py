@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import kernel
+from benchmarks.asset_table import PAPER
 from benchmarks.common import timed
 from benchmarks.cuts import Task
-from benchmarks.asset_table import PAPER
 from experiments.exact import cut
 from primalsvm import Asset, Hinge, Nystroem, Problem, solve
 from primalsvm.inputs import as_batch

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.asset_table import DEVIATIONS, PAPER
 from benchmarks.common import Table
 from benchmarks.cuts import RECIPES
 from experiments.asset_contestants import asset, default, linear_svc, sgd
-from benchmarks.asset_table import DEVIATIONS, PAPER
 from experiments.exact import libsvm
 from experiments.harness import Case, Claim, Found, Options, Statement, judged, verdict
 
