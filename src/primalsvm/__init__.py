@@ -10,9 +10,20 @@ if TYPE_CHECKING:
     from primalsvm.checkpoints import Checkpoint
     from primalsvm.estimators.files import load
     from primalsvm.estimators.linear_svc import LinearSVC
+    from primalsvm.estimators.linear_svr import LinearSVR
     from primalsvm.estimators.svc import SVC
+    from primalsvm.estimators.svr import SVR
     from primalsvm.estimators.transformers import FourierFeatures, Nystroem
-    from primalsvm.losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
+    from primalsvm.losses import (
+        EpsilonInsensitive,
+        Hinge,
+        Huber,
+        Logistic,
+        Pinball,
+        SmoothedHinge,
+        SquaredEpsilonInsensitive,
+        SquaredHinge,
+    )
     from primalsvm.objective import Problem
     from primalsvm.solution import Certificate, Solution, Status
     from primalsvm.solvers.asset import Asset
@@ -29,17 +40,23 @@ _HOME = {
     "Certificate": "solution",
     "Checkpoint": "checkpoints",
     "DualAscent": "solvers.dual_ascent",
+    "EpsilonInsensitive": "losses",
     "FourierFeatures": "estimators.transformers",
     "Hinge": "losses",
+    "Huber": "losses",
     "LinearSVC": "estimators.linear_svc",
+    "LinearSVR": "estimators.linear_svr",
     "Logistic": "losses",
     "Newton": "solvers.newton",
     "Nystroem": "estimators.transformers",
     "Pegasos": "solvers.pegasos",
+    "Pinball": "losses",
     "Problem": "objective",
     "SVC": "estimators.svc",
+    "SVR": "estimators.svr",
     "SmoothedHinge": "losses",
     "Solution": "solution",
+    "SquaredEpsilonInsensitive": "losses",
     "SquaredHinge": "losses",
     "Status": "solution",
     "load": "estimators.files",
@@ -49,20 +66,26 @@ _HOME = {
 
 __all__ = [
     "SVC",
+    "SVR",
     "Asset",
     "Certificate",
     "Checkpoint",
     "DualAscent",
+    "EpsilonInsensitive",
     "FourierFeatures",
     "Hinge",
+    "Huber",
     "LinearSVC",
+    "LinearSVR",
     "Logistic",
     "Newton",
     "Nystroem",
     "Pegasos",
+    "Pinball",
     "Problem",
     "SmoothedHinge",
     "Solution",
+    "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "Status",
     "__version__",

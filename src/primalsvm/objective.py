@@ -10,13 +10,13 @@ One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); e
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.losses import Loss, conjugate, feasible, slope, value
+from primalsvm.losses import Loss, check_loss, conjugate, feasible, slope, value
 from primalsvm.rows import Batch, Vector, inner, total_weight, weight_of
 from primalsvm.team import Team
 
@@ -34,6 +34,16 @@ class Evaluation(NamedTuple):
     dual: float
 
 
+class Targets(NamedTuple):
+    """What bounds w* and b*: |b*| ≤ max|y| + max‖x‖ ‖w*‖."""
+
+    at_zero: float  # of P(0, 0)
+    largest: float  # |y|
+
+
+SIGNS = Targets(0.5, 1.0)  # ½ will do for every margin loss: see `Problem.radius`
+
+
 @dataclass(frozen=True)
 class Problem:
     """min P(w, b): a loss, λ > 0, and what is done about the intercept.
@@ -43,6 +53,7 @@ class Problem:
     loss : a loss from `primalsvm.losses`
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
+    targets : how large the targets are; `settled` finds it where they are not signs
 
     Examples
     --------
@@ -57,22 +68,31 @@ class Problem:
     loss: Loss
     lam: float
     intercept: Intercept = "none"
+    targets: Targets = SIGNS
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
         if isinstance(self.loss, str | type) or not hasattr(self.loss, "dual_step"):
             raise TypeError(f"loss must be a loss object such as Hinge(), got {self.loss!r}")
-        width = getattr(self.loss, "gamma", 1.0)
-        if not 0 < width < math.inf:
-            raise ValueError(f"gamma, the width of the smoothed hinge, must be positive and finite, got {width!r}")
+        check_loss(self.loss)
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
 
     @property
     def radius(self) -> float:
-        """Radius of a ball that holds w*: 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1 for every margin loss here."""
-        return 1.0 / math.sqrt(self.lam)
+        """Radius of a ball that holds w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
+
+        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1.
+        """
+        return math.sqrt(2.0 * self.targets.at_zero / self.lam)
+
+    def settled(self, batch: Batch) -> "Problem":
+        """The same problem, with what these rows' targets say of its size."""
+        if self.loss.of_signs:
+            return self
+        at_zero = self.mean_loss(batch, np.zeros(batch.y.shape), 0.0)
+        return replace(self, targets=Targets(max(at_zero, np.finfo(float).tiny), float(np.abs(batch.y).max())))
 
     def regularizer(self, w: Vector, b: float) -> float:
         """λ/2 ‖w‖², with b² if the intercept is penalised."""
@@ -224,7 +244,7 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
     reach = 2.0
     size = 0.0
     for i in range(np.uint64(y.shape[0])):
-        reach = max(reach, 2.0 + abs(scores[i]))
+        reach = max(reach, 2.0 + abs(scores[i]) + abs(y[i]))
         size += weight_of(weight, i)
     zero = 1e-14 * size  # slopes that cancel do so up to rounding
     low, high = -reach, reach
@@ -321,8 +341,14 @@ def check_signs(batch: Batch) -> None:
         raise ValueError("y must hold the labels -1 and +1")
 
 
+def check_targets(problem: Problem, batch: Batch) -> None:
+    """Margin losses need labels −1 and +1, both present; others take any numbers."""
+    if problem.loss.of_signs:
+        check_labels(batch)
+
+
 def check_labels(batch: Batch) -> None:
-    """Margin losses need labels −1 and +1, both present."""
+    """Labels are −1 and +1, both present."""
     check_signs(batch)
     counted = batch.y if batch.weight.stride == 0 else batch.y[batch.weight.values > 0]
     if np.all(counted == counted[0]):

@@ -403,7 +403,6 @@ def with_index(bad):
         (with_index(-1), Y, None, "column index outside the matrix"),
         (X, np.ones(M), None, "one class only"),
         (X, np.full(M, "ham"), None, "one class only.*ham"),
-        (X, np.arange(M) % 3, None, "Only binary classification.*3 classes"),
         (X, np.linspace(0, 1, M), None, "continuous"),
         (X, np.where(Y > 0, 1, np.nan), None, "NaN"),
         (X, Y[:-1], None, "inconsistent numbers of samples"),

@@ -2,9 +2,12 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from primalsvm import SVC, FourierFeatures, LinearSVC, Nystroem
+from primalsvm import SVC, SVR, FourierFeatures, LinearSVC, LinearSVR, Nystroem
+
+CLASSIFIERS = [LinearSVC(), LinearSVC(lam=0.01), SVC(), SVC(lam=0.01)]
+REGRESSORS = [LinearSVR(), LinearSVR(lam=0.01), SVR(), SVR(lam=0.01)]
 
 
-@parametrize_with_checks([LinearSVC(), LinearSVC(lam=0.01), SVC(), SVC(lam=0.01), Nystroem(), FourierFeatures()])
+@parametrize_with_checks([*CLASSIFIERS, *REGRESSORS, Nystroem(), FourierFeatures()])
 def test_sklearn_check(estimator, check):
     check(estimator)

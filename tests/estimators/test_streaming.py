@@ -122,7 +122,7 @@ def test_refusals():
     with pytest.raises(AttributeError) as caught:
         LinearSVC().partial_fit(X, y)
     assert "partial_fit needs lam" in str(caught.value.__cause__)
-    with pytest.raises(ValueError, match="two classes are needed"):
+    with pytest.raises(ValueError, match="two classes or more are needed"):
         LinearSVC(lam=LAM).partial_fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="stochastic solver"):
         LinearSVC(lam=LAM, solver="newton").partial_fit(X, y)

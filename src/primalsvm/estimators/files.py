@@ -8,9 +8,13 @@ import numpy as np
 
 import primalsvm
 from primalsvm import losses
-from primalsvm.estimators.classifier import MarginClassifier
+from primalsvm.estimators.classifier import Classifier
+from primalsvm.estimators.kernel import KernelModel
+from primalsvm.estimators.learner import Learner
 from primalsvm.estimators.linear_svc import LinearSVC
+from primalsvm.estimators.linear_svr import LinearSVR
 from primalsvm.estimators.svc import SVC
+from primalsvm.estimators.svr import SVR
 from primalsvm.estimators.transformers import FourierFeatures, Nystroem
 from primalsvm.maps import kernels
 from primalsvm.maps.fourier import FourierMap
@@ -26,13 +30,14 @@ from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.sources.layout import SvmlightLayout, TableLayout
 from primalsvm.team import team_size
 
-ESTIMATORS: dict[str, type[MarginClassifier]] = {"LinearSVC": LinearSVC, "SVC": SVC}
+ESTIMATORS: dict[str, type[Learner]] = {one.__name__: one for one in (LinearSVC, LinearSVR, SVC, SVR)}
 KERNELS = (
     *(kernels.Gaussian, kernels.Laplacian, kernels.ChiSquared),
     *(kernels.Polynomial, kernels.Linear, kernels.Precomputed),
 )
 PARTS = (
     *(losses.Hinge, losses.SmoothedHinge, losses.SquaredHinge, losses.Logistic),
+    *(losses.EpsilonInsensitive, losses.SquaredEpsilonInsensitive, losses.Huber, losses.Pinball),
     *(Asset, BlockAscent, DualAscent, KernelPegasos, Newton, Pegasos),
     *KERNELS,
     *(kernels.Points, FourierMap, KernelValues, NystroemMap, FourierFeatures, Nystroem),
@@ -41,7 +46,7 @@ PARTS = (
 KNOWN: dict[str, type] = {part.__name__: part for part in PARTS}
 
 
-def save_estimator(estimator: MarginClassifier, path: str | os.PathLike[str]) -> None:
+def save_estimator(estimator: Learner, path: str | os.PathLike[str]) -> None:
     """Write the parameters of an estimator and what it has learnt. Not its stream: a `partial_fit` later begins one."""
     kind = type(estimator).__name__
     if ESTIMATORS.get(kind) is not type(estimator):
@@ -56,7 +61,7 @@ def save_estimator(estimator: MarginClassifier, path: str | os.PathLike[str]) ->
     write_model(path, kind, content, KNOWN, primalsvm.__version__)
 
 
-def load(path: str | os.PathLike[str]) -> MarginClassifier:
+def load(path: str | os.PathLike[str]) -> Learner:
     """Load a model that `save` has written.
 
     Parameters
@@ -86,11 +91,16 @@ def agree(estimator: Any) -> None:
     estimator._check_parameters()
     team_size(estimator.n_jobs)
     n = _count(estimator.n_features_in_, "features")
-    d = _components(estimator.feature_map_, n) if isinstance(estimator, SVC) else n
-    _expect(estimator.coef_, (1, d), "coef_", (np.float64,))
-    _expect(estimator.intercept_, (1,), "intercept_")
-    if not isinstance(estimator.classes_, np.ndarray) or estimator.classes_.shape != (2,):
-        raise ModelError("there must be two classes")
+    d = _components(estimator.feature_map_, n) if isinstance(estimator, KernelModel) else n
+    problems = 1
+    if isinstance(estimator, Classifier):
+        if not isinstance(estimator.classes_, np.ndarray) or not (
+            estimator.classes_.ndim == 1 < len(estimator.classes_)
+        ):
+            raise ModelError("there must be two classes or more")
+        problems = len(estimator.classes_) if len(estimator.classes_) > 2 else 1
+    _expect(estimator.coef_, (problems, d), "coef_", (np.float64,))
+    _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and not (
         isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
@@ -106,12 +116,12 @@ def agree(estimator: Any) -> None:
 
 def _agree_on_the_fit(estimator: Any) -> None:
     """The account of the fit; a stream has less of it."""
-    certificate = estimator.certificate_
     kinds = [float, float, float, float, bool]
-    if certificate is not None and not (
-        isinstance(certificate, Certificate) and [type(value) for value in certificate] == kinds
-    ):
-        raise ModelError("its certificate is not one")
+    for certificate in (estimator.certificate_, *getattr(estimator, "certificates_", ())):
+        if certificate is not None and not (
+            isinstance(certificate, Certificate) and [type(value) for value in certificate] == kinds
+        ):
+            raise ModelError("its certificate is not one")
     if not isinstance(getattr(estimator, "status_", Status.FINISHED), Status):
         raise ModelError("its status is not one")
     if hasattr(estimator, "history_") and getattr(estimator.history_, "dtype", None) != TRACE_DTYPE:

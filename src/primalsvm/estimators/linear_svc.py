@@ -1,35 +1,20 @@
 """`LinearSVC`: a linear support vector classifier with a certificate."""
 
-from pathlib import Path
-from typing import Any, Literal, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, Literal
 
 from primalsvm.checkpoints import Checkpoint
+from primalsvm.estimators.learner import keep_parameters
+from primalsvm.estimators.linear import LinearModel
 from primalsvm.estimators.streaming import StreamingClassifier
-from primalsvm.inputs import as_rows
 from primalsvm.losses import Loss
-from primalsvm.memory import check_fits
-from primalsvm.rows import Batch, Rows, Stored, Vector, shape
-from primalsvm.solvers.asset import Asset
-from primalsvm.solvers.block_ascent import BlockAscent
-from primalsvm.solvers.drive import choose
-from primalsvm.solvers.dual_ascent import DualAscent
-from primalsvm.solvers.newton import Newton
-from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Solver
-from primalsvm.sources.filed import filed_rows, inspect_filed
-from primalsvm.team import team_for
-
-ROW_BYTES = 48  # that Newton keeps of each row
-VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
 
 
-class LinearSVC(StreamingClassifier):
+class LinearSVC(LinearModel, StreamingClassifier):
     """Linear support vector classification to a proven accuracy.
 
-    Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`.
+    Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`. Of
+    more than two classes, each against the rest.
 
     Parameters
     ----------
@@ -73,11 +58,13 @@ class LinearSVC(StreamingClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) if there are more than two classes
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
     certificate_ : Certificate or None
-        Proof of accuracy: D ≤ P* ≤ P.
+        Proof of accuracy: D ≤ P* ≤ P; of several problems, their sums.
+    certificates_ : list
+        The certificate of each problem.
     history_ : structured ndarray
         One row per evaluation: epoch, steps, seconds, primal, dual, gap, validation_error.
     status_ : Status
@@ -126,73 +113,4 @@ class LinearSVC(StreamingClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.C = C
-        self.lam = lam
-        self.loss = loss
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.class_weight = class_weight
-        self.certify = certify
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.checkpoint = checkpoint
-        self.memory = memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
-        _, batch = self._enter(X, y, sample_weight, rows_checked=cache is not None)
-        m, d = shape(batch.rows)
-        check_fits(VECTORS * 8 * d, f"the weights of {d} features", "number the features that occur, or hash them")
-        problem, seed = self._problem(batch), self._seed()
-        training, validation = self._hold_out(batch, seed, cache)
-        solver = choose(self.solver, *shape(training.rows))
-        # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
-        if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
-            if cache is not None:
-                as_rows(batch.rows)
-            solution = self._solve(problem, training, validation, seed, solver)
-        else:
-            at_once, drop = int(self._budget() / 2), self.memory is not None
-            with filed_rows(cache, at_once, drop, self.n_jobs) as rows:
-                inspect_filed(rows, self.n_jobs)
-                filed = training._replace(rows=rows)
-                solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
-                solution = self._solve(problem, filed, validation, seed, solver)
-        self._keep(solution)
-        self._end_stream()
-        return self
-
-    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
-        """⟨w, x⟩ + b for every row."""
-        with team_for(self.n_jobs) as team:
-            scores = team.scores(rows, self.coef_[0])
-        scores += self.intercept_[0]
-        return scores
-
-    # ---- streams: the features are the rows themselves ---------------------------------------------------------------
-
-    def _check_features(self) -> None:
-        pass
-
-    def _begin_features(self, X: Any, batch: Batch, multiplicity: Vector | None) -> None:
-        self._solution = None
-
-    def _features_of(self, batch: Batch, position: int) -> Rows:
-        return batch.rows
-
-    def _unit_length(self) -> bool:
-        return False
-
-    def _default_online(self) -> Asset | Pegasos:
-        return Pegasos()
-
-    def _after_batch(self) -> None:
-        pass
+        keep_parameters(self, locals())

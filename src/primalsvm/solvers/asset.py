@@ -141,7 +141,7 @@ class Asset:
         constant = 1.0 if problem.intercept == "penalized" else 0.0
         squared = norms + constant
         longest = math.sqrt(float(squared.max()))
-        bound = (self.B or 1.0 + longest * problem.radius) if free else 0.0
+        bound = (self.B or problem.targets.largest + longest * problem.radius) if free else 0.0
         reach = self.D_X or math.hypot(problem.radius, bound)
         size = self.D_G or self._gradient_size(problem, squared + float(free), longest, bound, heaviest)
         root_step = 0.0 if self.strongly_convex else reach / size
@@ -161,7 +161,8 @@ class Asset:
         """D_G: the root mean square of ℓ'(0) (x, 1), where slopes are bounded; else a bound over all of X."""
         loss = problem.loss
         if math.isfinite(loss.slope_bound):
-            steepest = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
+            at_zero = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
+            steepest = at_zero if loss.of_signs else loss.slope_bound
         else:
-            steepest = heaviest * loss.curvature * (1.0 + longest * problem.radius + bound)
+            steepest = heaviest * loss.curvature * (problem.targets.largest + longest * problem.radius + bound)
         return steepest * math.sqrt(float(np.mean(squared))) or 1.0

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from primalsvm.inputs import as_batch
-from primalsvm.objective import Evaluation, Problem, check_labels, check_signs
+from primalsvm.objective import Evaluation, Problem, check_signs, check_targets
 from primalsvm.options import check_choice
 from primalsvm.rows import Batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
@@ -115,7 +115,7 @@ def solve(
     ----------
     problem : Problem
     X : ndarray or SciPy sparse matrix of shape (m, d)
-    y : labels −1 and +1
+    y : labels −1 and +1; for a regression loss, any numbers
     sample_weight : weights cᵢ ≥ 0, one per row
     solver : "auto", "asset", "dual_ascent", "newton", "pegasos", or a solver object
     tol, max_iter, max_seconds, certify, patience : see `Stops`
@@ -137,10 +137,11 @@ def solve(
     (array([1.]), 0.0, 'converged')
     """
     batch = as_batch(X, y, sample_weight)
-    check_labels(batch)
+    check_targets(problem, batch)
     held_out = None if validation is None else as_batch(*validation)
     if held_out is not None:
-        check_signs(held_out)
+        if problem.loss.of_signs:
+            check_signs(held_out)
         if shape(held_out.rows)[1] != shape(batch.rows)[1]:
             raise ValueError("the validation rows have another number of features than X")
     return drive(
@@ -201,6 +202,7 @@ def drive(
     is given one as `resume` goes on from there.
     """
     m, d = shape(batch.rows)
+    problem = problem.settled(batch)
     if isinstance(solver, Pegasos):
         solver = solver.prepared(problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
@@ -285,7 +287,9 @@ class _Keeper:
     def add(self, evaluation: Evaluation, epoch: float, steps: int, begin: float) -> None:
         """Take an evaluation into account."""
         self.bound = max(self.bound, evaluation.dual)
-        error = np.nan if self.validation is None else held_out_error(self.validation, evaluation, self.team)
+        error = (
+            np.nan if self.validation is None else held_out_error(self.problem, self.validation, evaluation, self.team)
+        )
         merit = evaluation.primal if self.validation is None else error
         unjudged = self.validation is None and not self.stops.certify  # the latest is as good as any
         if merit < self.merit or self.best is None or unjudged:
@@ -320,8 +324,10 @@ class _Keeper:
         return self.certificate().relative_gap if np.isfinite(self.bound) else np.inf
 
 
-def held_out_error(batch: Batch, evaluation: Evaluation, team: Team) -> float:
-    """The weighted share of rows on the wrong side."""
+def held_out_error(problem: Problem, batch: Batch, evaluation: Evaluation, team: Team) -> float:
+    """The weighted share of rows on the wrong side; of a regression, the mean loss."""
+    if not problem.loss.of_signs:
+        return problem.mean_loss(batch, team.scores(batch.rows, evaluation.w), evaluation.b)
     wrong = (team.scores(batch.rows, evaluation.w) + evaluation.b > 0) != (batch.y > 0)
     weights = np.broadcast_to(batch.weight.values, wrong.shape) if batch.weight.stride == 0 else batch.weight.values
     return float(np.average(wrong, weights=weights))

@@ -58,7 +58,7 @@ class Pegasos:
         Rows in mixed blocks (fast), in a fresh permutation each epoch, independent draws, or k distinct rows each step
         (k = m is the deterministic sub-gradient method).
     projection : bool
-        Project onto the ball of radius 1/√λ after each step.
+        Project onto the ball of radius 1/√λ (of regressions √(2 P(0)/λ)) after each step.
     average : {"suffix", "weighted", "last", "uniform", "random"}
         What is returned: the average of the tail (the last half if `n_iter` is given, else since the last power of two
         epochs), the average with weights t, w_{T+1}, the plain average, or a random iterate.
@@ -198,7 +198,7 @@ class Pegasos:
             radius=problem.radius if self.projection else math.inf,
             constant=constant,
             intercept_step=1.0 / min(loss.slope_bound, max(1.0, loss.curvature)) if free else 0.0,
-            intercept_bound=1.0 + math.sqrt(float(norms.max())) * problem.radius if free else 0.0,
+            intercept_bound=problem.targets.largest + math.sqrt(float(norms.max())) * problem.radius if free else 0.0,
             mean_weight=mean_weight,
             weighting=RISING if self.average == "weighted" else EQUAL,
         )

@@ -176,7 +176,7 @@ def start_point(plan: Plan, problem: Problem, d: int, dtype: Any, previous: Any)
     norm = float(np.linalg.norm(w1))
     if not norm <= problem.radius * (1 + 1e-6):
         raise ValueError(
-            f"w1 must lie in the ball of radius 1/sqrt(lam) = {problem.radius:.6g}; its norm is {norm:.6g}"
+            f"w1 must lie in the ball that holds w*, of radius {problem.radius:.6g}; its norm is {norm:.6g}"
         )
     return w1, Iterate(nu=norm * norm)
 

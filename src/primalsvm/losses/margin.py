@@ -1,56 +1,9 @@
-"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: plain NamedTuples of numbers.
-
-Each loss states, once, everything that solvers need of it:
-
-    value(p, y)                 ℓ
-    slope(p, y)                 a sub-gradient of ℓ in p (at the hinge's kink: 0)
-    conjugate(a, y)             ℓ*(a) = sup_p a p − ℓ(p);  +inf outside its domain
-    conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
-    feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
-    dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
-    slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
-
-All margin losses are functions of z = y p with y = ±1, and α = y θ with θ ≥ 0. The methods use plain arithmetic only:
-the same text runs in Python (tests, tables) and, through the functions `value`, `slope`, … below, inside compiled
-kernels.
-"""
+"""Margin losses: functions of z = y p with labels y = ±1. Their α = y θ has θ ≥ 0."""
 
 import math
-from typing import Any, NamedTuple, Protocol
-
-from numba.extending import overload
+from typing import NamedTuple
 
 INFINITY = math.inf
-
-
-class Loss(Protocol):
-    """What a row-separable loss provides; see the module's docstring."""
-
-    @property
-    def slope_bound(self) -> float:
-        """sup |ℓ'|: finite for losses that the step 1/(λt) is safe for."""
-
-    @property
-    def curvature(self) -> float:
-        """sup ℓ'': finite for smooth losses."""
-
-    def value(self, p: float, y: float) -> float:
-        """ℓ(y, p)."""
-
-    def slope(self, p: float, y: float) -> float:
-        """A sub-gradient of ℓ in p."""
-
-    def conjugate(self, a: float, y: float) -> float:
-        """ℓ*(a)."""
-
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        """(ℓ*)''(a) inside the domain."""
-
-    def feasible(self, alpha: float, y: float) -> float:
-        """The feasible dual value nearest to α."""
-
-    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
-        """The best new value of one dual variable."""
 
 
 class Hinge(NamedTuple):
@@ -61,6 +14,10 @@ class Hinge(NamedTuple):
     >>> Hinge().value(0.25, 1.0), Hinge().slope(0.25, 1.0), Hinge().slope(1.0, 1.0)
     (0.75, -1.0, 0.0)
     """
+
+    @property
+    def of_signs(self) -> bool:
+        return True
 
     @property
     def slope_bound(self) -> float:
@@ -104,6 +61,10 @@ class SmoothedHinge(NamedTuple):
     gamma: float = 1.0
 
     @property
+    def of_signs(self) -> bool:
+        return True
+
+    @property
     def slope_bound(self) -> float:
         return 1.0
 
@@ -142,6 +103,10 @@ class SquaredHinge(NamedTuple):
     """
 
     @property
+    def of_signs(self) -> bool:
+        return True
+
+    @property
     def slope_bound(self) -> float:
         return INFINITY
 
@@ -177,6 +142,10 @@ class Logistic(NamedTuple):
     >>> round(Logistic().value(0.0, 1.0), 6), Logistic().slope(0.0, 1.0)
     (0.693147, -0.5)
     """
+
+    @property
+    def of_signs(self) -> bool:
+        return True
 
     @property
     def slope_bound(self) -> float:
@@ -237,68 +206,3 @@ class Logistic(NamedTuple):
                 last_step = 0.5 * (high - low)
                 u = low + last_step
         return y / (1.0 + math.exp(-u)) if u > -700.0 else 0.0 * y
-
-
-BY_NAME: dict[str, Loss] = {
-    "hinge": Hinge(),
-    "squared_hinge": SquaredHinge(),
-    "smoothed_hinge": SmoothedHinge(),
-    "logistic": Logistic(),
-}
-
-
-def by_name(loss: "str | Loss") -> Loss:
-    """The loss object of a name, or the object itself.
-
-    Examples
-    --------
-    >>> by_name("hinge")
-    Hinge()
-    """
-    if not isinstance(loss, str):
-        return loss
-    if loss not in BY_NAME:
-        raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(BY_NAME)} or give a loss object")
-    return BY_NAME[loss]
-
-
-# The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.
-def value(self: Any, p: float, y: float) -> float:
-    """ℓ(y, p) of the given loss."""
-    return self.value(p, y)  # type: ignore[no-any-return]  # the loss is any class with these methods
-
-
-def slope(self: Any, p: float, y: float) -> float:
-    """A sub-gradient of the given loss in p."""
-    return self.slope(p, y)  # type: ignore[no-any-return]  # as above
-
-
-def conjugate(self: Any, a: float, y: float) -> float:
-    """ℓ*(a) of the given loss."""
-    return self.conjugate(a, y)  # type: ignore[no-any-return]  # as above
-
-
-def conjugate_curvature(self: Any, a: float, y: float) -> float:
-    """(ℓ*)''(a) of the given loss, inside its domain."""
-    return self.conjugate_curvature(a, y)  # type: ignore[no-any-return]  # as above
-
-
-def feasible(self: Any, alpha: float, y: float) -> float:
-    """The feasible dual value nearest to α."""
-    return self.feasible(alpha, y)  # type: ignore[no-any-return]  # as above
-
-
-def dual_step(self: Any, p: float, y: float, alpha: float, q: float) -> float:
-    """The best new value of one dual variable."""
-    return self.dual_step(p, y, alpha, q)  # type: ignore[no-any-return]  # as above
-
-
-def _method(name: str) -> Any:
-    def choose(self: Any, *arguments: Any) -> Any:
-        return getattr(self.instance_class, name)
-
-    return choose
-
-
-for _function in (value, slope, conjugate, conjugate_curvature, feasible, dual_step):
-    overload(_function, strict=False)(_method(_function.__name__))

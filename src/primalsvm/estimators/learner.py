@@ -1,0 +1,319 @@
+"""What all estimators share: the door, the parameters, the solves, and what is kept of them."""
+
+import os
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+import primalsvm
+from primalsvm.checkpoints import Checkpoint, Keeper, identity
+from primalsvm.estimators.progress import progress_bar
+from primalsvm.estimators.targets import Targets
+from primalsvm.inputs import as_batch, as_rows, refuse_text_columns
+from primalsvm.losses import Loss
+from primalsvm.memory import available
+from primalsvm.objective import Problem
+from primalsvm.options import check_number
+from primalsvm.rows import CSR, Batch, Dense, Stored, shape, take_batch, total_weight
+from primalsvm.solution import Certificate, Solution, Status
+from primalsvm.solvers.drive import Progress, Stops, drive
+from primalsvm.solvers.protocol import Solver
+from primalsvm.sources.layout import Layout, TableLayout
+from primalsvm.sources.opening import AT_ONCE, AnySource, held, is_source, seen_by
+from primalsvm.team import team_size
+
+
+class Examples(NamedTuple):
+    """Rows with what their targets are: the batch's own y is that of the first problem."""
+
+    batch: Batch
+    targets: Targets
+
+    def take(self, rows: npt.NDArray[Any]) -> "Examples":
+        """Some of them."""
+        return Examples(take_batch(self.batch, rows), self.targets.take(rows))
+
+    def of(self, k: int) -> Batch:
+        """The batch of problem k."""
+        return self.batch._replace(y=self.targets.labels(k))
+
+
+class Learner(BaseEstimator):
+    """An estimator whose scores are ⟨w, φ(x)⟩ + b; the parameters are those of the classes that derive."""
+
+    _parameter_kinds: ClassVar[dict[str, tuple[type, ...]]] = {
+        "C": (Real,),
+        "lam": (Real, type(None)),
+        "tol": (Real,),
+        "max_iter": (Integral,),
+        "max_seconds": (Real, type(None)),
+        "n_iter_no_change": (Integral,),
+        "validation_fraction": (Real,),
+        "n_jobs": (Integral, type(None)),
+        "memory": (Real, type(None)),
+    }
+
+    def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit to rows X, targets y and weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+            The kernel matrix if the kernel is "precomputed".
+        y : array of shape (n_samples,); a source brings its own
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the row twice, 0 the same as no row.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(X, str | os.PathLike):
+            raise TypeError(f"X is a path: fit(primalsvm.open({os.fspath(X)!r})) reads it")
+        if not is_source(X):
+            return self._fit(X, y, sample_weight, None)
+        if y is not None:
+            raise ValueError("a source brings its own labels: y must not be given")
+        self._check_parameters()
+        with held(X, self._budget()) as found:
+            if found.y is None:
+                raise ValueError("the source has no labels: there is nothing to learn from")
+            if not len(found.y):
+                raise ValueError(f"{X.path} holds no rows")
+            self._fit(found.X, found.y, sample_weight, found.cache)
+            self._name(found.names)
+        self.layout_: Layout | None = found.layout
+        if isinstance(found.layout, TableLayout):
+            self.feature_names_in_ = np.array(found.layout.feature_names, object)
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
+        """Fit to arrays, or to rows of a cache; its path is given if they are too many for memory."""
+
+    # ---- what a class that derives says of its targets and features -----------------------------------------------
+
+    _y_checks: ClassVar[dict[str, bool]] = {}  # for scikit-learn's check of y
+
+    @abstractmethod
+    def _targets_of(self, y: npt.NDArray[Any], batch: Batch) -> Targets:
+        """What is solved for, from a checked y."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss."""
+
+    @abstractmethod
+    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
+        """A score for every row; with several problems, a row of scores."""
+
+    def _weigh(self, batch: Batch, targets: Any) -> Batch:
+        """The rows with all their weights."""
+        return batch
+
+    def _name(self, names: npt.NDArray[Any] | None) -> None:
+        """The names of the numbers that a source has in the place of text."""
+        if names is not None:
+            raise ValueError(f"the targets of this source are text, such as {names.tolist()[0]!r}: numbers are needed")
+
+    # ---- sources -----------------------------------------------------------------------------------------------------
+
+    def judged(self, source: AnySource, labelled: bool = True) -> Iterator[tuple[npt.NDArray[np.float64], Any]]:
+        """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none.
+
+        Without `labelled`, labels are not looked at.
+        """
+        n = self.n_features_in_
+        for X, y in seen_by(source, getattr(self, "layout_", None), n, labelled).blocks(AT_ONCE):
+            if X.shape[1] != n:
+                raise ValueError(f"{source.path} has {X.shape[1]} features, but the model has {n}")
+            yield self._scores(as_rows(X)), y
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator into a model file (safetensors), which `primalsvm.load` reads.
+
+        Parameters
+        ----------
+        path : the file; what is there already is replaced once the new one is whole
+        """
+        from primalsvm.estimators.files import save_estimator  # which knows all estimators, this one included
+
+        save_estimator(self, path)
+
+    # ---- the parts of fit --------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        for name, kinds in self._parameter_kinds.items():
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, kinds):
+                kind = "an integer" if Integral in kinds else "a number"
+                raise TypeError(f"{name} must be {kind}{' or None' if type(None) in kinds else ''}, got {given!r}")
+        if not isinstance(self.checkpoint, Checkpoint | None):
+            raise TypeError(f"checkpoint must be a Checkpoint object or None, got {self.checkpoint!r}")
+        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
+            raise ValueError("a checkpoint needs random_state, a number: a run that begins otherwise cannot go on")
+        if self.lam is None and not 0 < self.C < np.inf:
+            raise ValueError(f"C must be positive and finite, got {self.C!r}")
+        if self.n_iter_no_change < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1, got {self.n_iter_no_change!r}")
+        if self.early_stopping and not 0 < self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
+
+    def _enter(
+        self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None, rows_checked: bool = False
+    ) -> tuple[Any, Examples]:
+        """Check everything once; the rows with their targets and all weights.
+
+        `rows_checked` leaves the check of rows in a cache to the caller.
+        """
+        self._check_parameters()
+        if isinstance(X, CSR | Dense):  # of a cache: they are checked below
+            self.n_features_in_ = shape(X)[1]
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            refuse_text_columns(X)
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
+            )
+        self.__dict__.pop("layout_", None)
+        given = np.asarray(y)
+        batch = as_batch(X, np.zeros(given.shape[:1]), sample_weight, rows_checked=rows_checked)
+        targets = self._targets_of(given, batch)
+        self.n_samples_fit_ = int(given.shape[0])
+        return X, Examples(self._weigh(batch._replace(y=targets.labels(0)), targets), targets)
+
+    def _lam(self, batch: Batch) -> float:
+        return float(self.lam) if self.lam is not None else 1.0 / (self.C * total_weight(batch))
+
+    def _intercept(self) -> Literal["none", "penalized", "free"]:
+        if not self.fit_intercept:
+            return "none"
+        return "penalized" if self.penalize_intercept else "free"
+
+    def _problem(self, rows: Examples) -> Problem:
+        return rows.targets.problem(Problem(self._loss(), self._lam(rows.batch), self._intercept()))
+
+    def _budget(self) -> float:
+        """Bytes that rows, or features, may take."""
+        if self.memory is None:
+            return 0.5 * available()
+        check_number("memory", self.memory, 0.0)
+        return float(self.memory)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _solve(
+        self, problem: Problem, training: Examples, validation: Examples | None, seed: int, solver: Solver
+    ) -> list[Solution]:
+        """Solve every problem; several of them side by side, a thread each."""
+        stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
+        before: list[Solution] = (getattr(self, "_solutions", None) or []) if self.warm_start else []
+        count = training.targets.count
+        if count > 1 and self.checkpoint is not None:
+            raise ValueError("a checkpoint is of one problem: it cannot be kept of several classes")
+
+        def one(k: int, n_jobs: int | None, watch: Callable[[Progress], None] | None) -> Solution:
+            keep = resume = None
+            if self.checkpoint is not None:
+                keep = Keeper(
+                    self.checkpoint, identity(problem, training.of(k), solver, stops, seed), primalsvm.__version__
+                )
+                resume = keep.resumed()
+            return drive(
+                problem, training.of(k), solver, stops, validation=None if validation is None else validation.of(k),
+                n_jobs=n_jobs, seed=seed, start=before[k] if len(before) == count else None,
+                watch=watch, keep=keep, resume=resume,
+            )  # fmt: skip
+
+        with progress_bar(self.verbose, type(self).__name__) as watch:
+            if count == 1:
+                return [one(0, self.n_jobs, watch)]
+            if team_size(self.n_jobs) == 1:
+                found = []
+                for k in range(count):
+                    found.append(one(k, None, watch))
+                    if found[-1].status is Status.INTERRUPTED and k < count - 1:
+                        raise KeyboardInterrupt  # there is nothing to keep of the other problems
+                return found
+            with ThreadPoolExecutor(team_size(self.n_jobs)) as pool:
+                return list(pool.map(lambda k: one(k, None, None), range(count)))
+
+    def _hold_out(self, rows: Examples, seed: int, cache: Path | None = None) -> tuple[Examples, Examples | None]:
+        """The rows to train on, and with early stopping those held out; the share of the classes is the same."""
+        if not self.early_stopping:
+            return rows, None
+        if cache is not None:
+            raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
+        from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
+
+        every = np.arange(rows.batch.y.shape[0])
+        parts = train_test_split(
+            every, test_size=self.validation_fraction, random_state=seed, stratify=rows.targets.strata
+        )
+        kept, held = (rows.take(np.sort(part)) for part in parts)
+        kept.targets.check(kept.batch)
+        return kept, held
+
+    def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
+        """What is learnt, in the units that were given."""
+        self._solutions = solutions if self.warm_start else None
+        found = [targets.restored(solution) for solution in solutions]
+        self.coef_ = np.vstack([solution.w for solution in found])
+        self.intercept_ = np.array([solution.b for solution in found])
+        self.certificates_ = [solution.certificate for solution in found]
+        self.certificate_ = combined(self.certificates_)
+        self.history_ = found[0].trace if len(found) == 1 else np.concatenate([solution.trace for solution in found])
+        worst = max(found, key=lambda solution: solution.status.fell_short)
+        self.status_: Status = worst.status
+        self.solver_ = found[0].solver
+        self.n_iter_ = max(1, *(int(np.ceil(solution.n_epochs)) for solution in found))
+        self.n_steps_ = sum(solution.n_steps for solution in found)
+        short = [solution for solution in found if self._falls_short(solution)]
+        if short:
+            which = "" if len(found) == 1 else f" ({len(short)} of {len(found)} problems)"
+            warnings.warn(f"{type(self).__name__} {short[0].message}{which}", ConvergenceWarning, stacklevel=stacklevel)
+
+    def _falls_short(self, solution: Solution) -> bool:
+        proof = solution.certificate
+        finished_short = solution.status is Status.FINISHED and proof is not None and proof.relative_gap > self.tol
+        return solution.status.fell_short or finished_short
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+    """Store what `__init__` was given, as scikit-learn wants it: under its name, untouched."""
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
+
+
+def combined(certificates: list[Certificate | None]) -> Certificate | None:
+    """The certificate of all problems together: ΣD ≤ ΣP* ≤ ΣP.
+
+    Examples
+    --------
+    >>> combined([Certificate.of(2.0, 1.0), Certificate.of(3.0, 3.0)]).gap
+    1.0
+    """
+    known = [certificate for certificate in certificates if certificate is not None]
+    if len(known) < len(certificates):
+        return None
+    if len(known) == 1:
+        return known[0]
+    return Certificate.of(sum(one.primal for one in known), sum(one.dual for one in known))

@@ -1,0 +1,78 @@
+"""Linear models: the features are the rows themselves."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from primalsvm.estimators.learner import Examples
+from primalsvm.estimators.streaming import Streaming
+from primalsvm.inputs import as_rows
+from primalsvm.memory import check_fits
+from primalsvm.rows import Batch, Rows, Stored, Vector, shape
+from primalsvm.solvers.asset import Asset
+from primalsvm.solvers.block_ascent import BlockAscent
+from primalsvm.solvers.drive import choose
+from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.newton import Newton
+from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.sources.filed import filed_rows, inspect_filed
+from primalsvm.team import team_for
+
+ROW_BYTES = 48  # that Newton keeps of each row
+VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
+
+
+class LinearModel(Streaming):
+    """A learner of w and b on rows as they are, in memory, in files or in a stream."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
+        _, rows = self._enter(X, y, sample_weight, rows_checked=cache is not None)
+        m, d = shape(rows.batch.rows)
+        needed = VECTORS * 8 * d * rows.targets.count
+        check_fits(needed, f"the weights of {d} features", "number the features that occur, or hash them")
+        problem, seed = self._problem(rows), self._seed()
+        training, validation = self._hold_out(rows, seed, cache)
+        solver = choose(self.solver, *shape(training.batch.rows))
+        # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
+        if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
+            if cache is not None:
+                as_rows(rows.batch.rows)
+            solutions = self._solve(problem, training, validation, seed, solver)
+        else:
+            at_once, drop = int(self._budget() / 2), self.memory is not None
+            with filed_rows(cache, at_once, drop, self.n_jobs) as filed:
+                inspect_filed(filed, self.n_jobs)
+                solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
+                in_files = Examples(training.batch._replace(rows=filed), training.targets)
+                solutions = self._solve(problem, in_files, validation, seed, solver)
+        self._keep(solutions, rows.targets)
+        self._end_stream()
+        return self
+
+    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
+        """⟨w, x⟩ + b for every row."""
+        with team_for(self.n_jobs) as team:
+            found = [team.scores(rows, w) + b for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        return found[0] if len(found) == 1 else np.stack(found, axis=1)
+
+    # ---- streams: the features are the rows themselves ---------------------------------------------------------------
+
+    def _check_features(self) -> None:
+        pass
+
+    def _begin_features(self, X: Any, batch: Batch, multiplicity: Vector | None) -> None:
+        self._solutions = None
+
+    def _features_of(self, batch: Batch, position: int) -> Rows:
+        return batch.rows
+
+    def _unit_length(self) -> bool:
+        return False
+
+    def _default_online(self) -> Asset | Pegasos:
+        return Pegasos()
+
+    def _after_batch(self) -> None:
+        pass

@@ -1,0 +1,169 @@
+"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: plain NamedTuples of numbers.
+
+Each loss states, once, everything that solvers need of it:
+
+    value(p, y)                 ℓ
+    slope(p, y)                 a sub-gradient of ℓ in p (at a kink where the loss is 0: 0)
+    conjugate(a, y)             ℓ*(a) = sup_p a p − ℓ(p);  +inf outside its domain
+    conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
+    feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
+    dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
+    slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
+    of_signs                    whether y is ±1 (`margin`), or any number (`regression`)
+
+The methods use plain arithmetic only: the same text runs in Python (tests, tables) and, through the functions `value`,
+`slope`, … below, inside compiled kernels.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from numba.extending import overload
+
+from primalsvm.losses.margin import Hinge, Logistic, SmoothedHinge, SquaredHinge
+from primalsvm.losses.regression import EpsilonInsensitive, Huber, Pinball, SquaredEpsilonInsensitive
+
+__all__ = [
+    "EpsilonInsensitive",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Pinball",
+    "SmoothedHinge",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "by_name",
+    "check_loss",
+    "conjugate",
+    "conjugate_curvature",
+    "dual_step",
+    "feasible",
+    "slope",
+    "value",
+]
+
+
+class Loss(Protocol):
+    """What a row-separable loss provides; see the module's docstring."""
+
+    @property
+    def of_signs(self) -> bool:
+        """Whether labels are −1 and +1; else any numbers."""
+
+    @property
+    def slope_bound(self) -> float:
+        """sup |ℓ'|: finite for losses that the step 1/(λt) is safe for."""
+
+    @property
+    def curvature(self) -> float:
+        """sup ℓ'': finite for smooth losses."""
+
+    def value(self, p: float, y: float) -> float:
+        """ℓ(y, p)."""
+
+    def slope(self, p: float, y: float) -> float:
+        """A sub-gradient of ℓ in p."""
+
+    def conjugate(self, a: float, y: float) -> float:
+        """ℓ*(a)."""
+
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        """(ℓ*)''(a) inside the domain."""
+
+    def feasible(self, alpha: float, y: float) -> float:
+        """The feasible dual value nearest to α."""
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        """The best new value of one dual variable."""
+
+
+MARGIN_LOSSES: dict[str, Loss] = {
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "smoothed_hinge": SmoothedHinge(),
+    "logistic": Logistic(),
+}
+
+
+LIMITS = {  # of a loss's numbers: the ends of an open interval
+    "gamma": (0.0, math.inf),
+    "epsilon": (-math.ulp(0.0), math.inf),
+    "delta": (0.0, math.inf),
+    "tau": (0.0, 1.0),
+}
+
+
+def check_loss(loss: Loss) -> None:
+    """Refuse numbers with which a loss is none.
+
+    Examples
+    --------
+    >>> check_loss(Huber(-1.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: Huber(delta=-1.0): delta must be positive and finite
+    """
+    for name in getattr(loss, "_fields", ()):
+        low, high = LIMITS.get(name, (-math.inf, math.inf))
+        if not low < getattr(loss, name) < high:
+            kind = {"tau": "lie between 0 and 1", "epsilon": "be finite and not negative"}
+            raise ValueError(f"{loss!r}: {name} must {kind.get(name, 'be positive and finite')}")
+
+
+def by_name(loss: "str | Loss", known: Mapping[str, Loss] = MARGIN_LOSSES) -> Loss:
+    """The loss object of a name, or the object itself.
+
+    Examples
+    --------
+    >>> by_name("hinge")
+    Hinge()
+    """
+    if not isinstance(loss, str):
+        return loss
+    if loss not in known:
+        raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object")
+    return known[loss]
+
+
+# The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.
+def value(self: Any, p: float, y: float) -> float:
+    """ℓ(y, p) of the given loss."""
+    return self.value(p, y)  # type: ignore[no-any-return]  # the loss is any class with these methods
+
+
+def slope(self: Any, p: float, y: float) -> float:
+    """A sub-gradient of the given loss in p."""
+    return self.slope(p, y)  # type: ignore[no-any-return]  # as above
+
+
+def conjugate(self: Any, a: float, y: float) -> float:
+    """ℓ*(a) of the given loss."""
+    return self.conjugate(a, y)  # type: ignore[no-any-return]  # as above
+
+
+def conjugate_curvature(self: Any, a: float, y: float) -> float:
+    """(ℓ*)''(a) of the given loss, inside its domain."""
+    return self.conjugate_curvature(a, y)  # type: ignore[no-any-return]  # as above
+
+
+def feasible(self: Any, alpha: float, y: float) -> float:
+    """The feasible dual value nearest to α."""
+    return self.feasible(alpha, y)  # type: ignore[no-any-return]  # as above
+
+
+def dual_step(self: Any, p: float, y: float, alpha: float, q: float) -> float:
+    """The best new value of one dual variable."""
+    return self.dual_step(p, y, alpha, q)  # type: ignore[no-any-return]  # as above
+
+
+def _method(name: str) -> Any:
+    def choose(self: Any, *arguments: Any) -> Any:
+        return getattr(self.instance_class, name)
+
+    return choose
+
+
+for _function in (value, slope, conjugate, conjugate_curvature, feasible, dual_step):
+    overload(_function, strict=False)(_method(_function.__name__))
