@@ -25,7 +25,7 @@ from primalsvm import (
     Problem,
     solve,
 )
-from primalsvm.estimators import svc as module
+from primalsvm.estimators import kernel as module
 from primalsvm.inputs import as_rows
 
 RNG = np.random.default_rng(0)

@@ -141,10 +141,9 @@ class KernelModel(Streaming):
         rows = in_memory(batch.rows)
         if isinstance(approximation, Nystroem):
             how = approximation.landmarks
-            if how is None or (isinstance(how, str) and how == "margin"):
+            if problem is not None and (how is None or (isinstance(how, str) and how == "margin")):
                 approximation.set_params(landmarks="kmeans")
-                if problem is not None:
-                    weight = towards_the_margin(approximation, problem, X, batch, seed, weight, self.n_jobs)
+                weight = towards_the_margin(approximation, problem, X, batch, seed, weight, self.n_jobs)
         self.feature_map_: Any
         self.feature_map_, landmarks = approximation.build(X, rows, precision, seed, weight)
         self._forget_map()

@@ -33,7 +33,12 @@ def choose_landmarks(X: Any, n: int, how: Any, rng: np.random.Generator, weight:
         return how
     if how == "uniform":
         return X[draw_rows(X.shape[0], n, rng, weight)]
-    check_choice("landmarks", how, ("kmeans", "uniform"), "(in the `fit` of a classifier 'margin') or give the points")
+    check_choice(
+        "landmarks",
+        how,
+        ("kmeans", "uniform"),
+        "(in the `fit` of a classifier of two classes 'margin') or give the points",
+    )
     sample: Any = X[draw_rows(X.shape[0], ROWS_PER_CENTRE * n, rng, weight)]
     sample = sample.astype(np.result_type(sample.dtype, np.float32))  # double for double and for wide integers
     if sample.shape[0] <= n:

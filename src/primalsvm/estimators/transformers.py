@@ -148,8 +148,9 @@ class Nystroem(_Map):
     n_components : int or None, default=None
         s, the number of landmarks; None: 512, or the number of rows if there are fewer.
     landmarks : {"kmeans", "uniform", "margin"}, array of shape (s, n_features) or None, default=None
-        Centres of clusters of a sample of rows, rows drawn uniformly, or the points themselves. "margin", in an `SVC`:
-        centres of clusters near the margin of a pilot classifier. None is "margin" there and "kmeans" elsewhere.
+        Centres of clusters of a sample of rows, rows drawn uniformly, or the points themselves. "margin", in an `SVC`
+        of two classes: centres of clusters near the margin of a pilot classifier. None is "margin" there and "kmeans"
+        elsewhere.
     kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function or None, default=None
         None is "rbf". A function takes two matrices and returns the matrix of k(x, y).
     gamma : {"scale", "auto"}, float or None, default=None
