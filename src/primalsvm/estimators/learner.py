@@ -3,8 +3,7 @@
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -27,11 +26,11 @@ from primalsvm.objective import Problem
 from primalsvm.options import check_number
 from primalsvm.rows import CSR, Batch, Dense, Stored, shape, take_batch, total_weight
 from primalsvm.solution import Certificate, Solution, Status
-from primalsvm.solvers.drive import Progress, Stops, drive
+from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.together import drive_together
 from primalsvm.sources.layout import Layout, TableLayout
 from primalsvm.sources.opening import AT_ONCE, AnySource, held, is_source, seen_by
-from primalsvm.team import team_size
 
 
 class Examples(NamedTuple):
@@ -42,7 +41,8 @@ class Examples(NamedTuple):
 
     def take(self, rows: npt.NDArray[Any]) -> "Examples":
         """Some of them."""
-        return Examples(take_batch(self.batch, rows), self.targets.take(rows))
+        targets = self.targets.take(rows)
+        return Examples(take_batch(self.batch, rows)._replace(y=targets.labels(0)), targets)
 
     def of(self, k: int) -> Batch:
         """The batch of problem k."""
@@ -217,38 +217,32 @@ class Learner(BaseEstimator):
     def _solve(
         self, problem: Problem, training: Examples, validation: Examples | None, seed: int, solver: Solver
     ) -> list[Solution]:
-        """Solve every problem; several of them side by side, a thread each."""
+        """Solve every problem; several of them side by side."""
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
-        before: list[Solution] = (getattr(self, "_solutions", None) or []) if self.warm_start else []
         count = training.targets.count
-        if count > 1 and self.checkpoint is not None:
-            raise ValueError("a checkpoint is of one problem: it cannot be kept of several classes")
-
-        def one(k: int, n_jobs: int | None, watch: Callable[[Progress], None] | None) -> Solution:
-            keep = resume = None
+        before: list[Solution] = (getattr(self, "_solutions", None) or []) if self.warm_start else []
+        start = before if len(before) == count else None
+        if count > 1:
             if self.checkpoint is not None:
-                keep = Keeper(
-                    self.checkpoint, identity(problem, training.of(k), solver, stops, seed), primalsvm.__version__
-                )
-                resume = keep.resumed()
-            return drive(
-                problem, training.of(k), solver, stops, validation=None if validation is None else validation.of(k),
-                n_jobs=n_jobs, seed=seed, start=before[k] if len(before) == count else None,
+                raise ValueError("a checkpoint is of one problem: it cannot be kept of several classes")
+            with progress_bar(self.verbose, type(self).__name__) as watch:
+                return drive_together(
+                    problem, [training.of(k) for k in range(count)], solver, stops,
+                    validation=None if validation is None else [validation.of(k) for k in range(count)],
+                    n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
+                )  # fmt: skip
+        keep = resume = None
+        if self.checkpoint is not None:
+            run = identity(problem, training.batch, solver, stops, seed)
+            keep = Keeper(self.checkpoint, run, primalsvm.__version__)
+            resume = keep.resumed()
+        with progress_bar(self.verbose, type(self).__name__) as watch:
+            solution = drive(
+                problem, training.batch, solver, stops, validation=None if validation is None else validation.batch,
+                n_jobs=self.n_jobs, seed=seed, start=None if start is None else start[0],
                 watch=watch, keep=keep, resume=resume,
             )  # fmt: skip
-
-        with progress_bar(self.verbose, type(self).__name__) as watch:
-            if count == 1:
-                return [one(0, self.n_jobs, watch)]
-            if team_size(self.n_jobs) == 1:
-                found = []
-                for k in range(count):
-                    found.append(one(k, None, watch))
-                    if found[-1].status is Status.INTERRUPTED and k < count - 1:
-                        raise KeyboardInterrupt  # there is nothing to keep of the other problems
-                return found
-            with ThreadPoolExecutor(team_size(self.n_jobs)) as pool:
-                return list(pool.map(lambda k: one(k, None, None), range(count)))
+        return [solution]
 
     def _hold_out(self, rows: Examples, seed: int, cache: Path | None = None) -> tuple[Examples, Examples | None]:
         """The rows to train on, and with early stopping those held out; the share of the classes is the same."""

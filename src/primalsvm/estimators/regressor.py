@@ -51,12 +51,13 @@ class Regressor(RegressorMixin, Learner):
             return loss
         check_choice("loss", self.loss, LOSSES, "or give a loss object")
         epsilon, tau = float(self.epsilon), float(self.quantile)
-        return {
+        by_name: dict[str, Loss] = {
             "epsilon_insensitive": EpsilonInsensitive(epsilon),
             "squared_epsilon_insensitive": SquaredEpsilonInsensitive(epsilon),
             "huber": Huber(epsilon),
             "pinball": Pinball(tau),
-        }[self.loss]
+        }
+        return by_name[self.loss]
 
     def _targets_of(self, y: npt.NDArray[Any], batch: Batch) -> Numbers:
         numbers = np.asarray(y, float)

@@ -272,9 +272,9 @@ class StreamingClassifier(Classifier, Streaming):
         return Classes(self.classes_, np.searchsorted(self.classes_, y))
 
     def _missed(self, scores: Vector, labels: Vector) -> Vector:
-        if scores.shape[0] == 1:
-            return ((scores[0] > 0) != (labels[0] > 0)).astype(float)
-        return (scores.argmax(axis=0) != labels.argmax(axis=0)).astype(float)
+        one = scores.shape[0] == 1
+        wrong: Vector = (scores[0] > 0) != (labels[0] > 0) if one else scores.argmax(axis=0) != labels.argmax(axis=0)
+        return wrong.astype(float)
 
     def _stream_weights(self, stream: Stream, targets: Classes, multiplicity: Vector | None) -> tuple[Vector, Stream]:
         """The weight of each row. "balanced": all that came up to this row, against K times what came of its class."""
@@ -324,7 +324,8 @@ class StreamingRegressor(Regressor, Streaming):
         return Numbers(np.asarray(y, float), 1.0, 0.0, 1)
 
     def _missed(self, scores: Vector, labels: Vector) -> Vector:
-        return np.abs(scores[0] - labels[0])
+        distance: Vector = np.abs(scores[0] - labels[0])
+        return distance
 
 
 def widen(estimator: Any, n_features: int) -> None:

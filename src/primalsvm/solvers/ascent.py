@@ -20,6 +20,7 @@ from primalsvm.rows import (
     shape,
     squared_norm,
     stored,
+    stored_bytes,
     total_weight,
     weight_of,
 )
@@ -31,6 +32,9 @@ from primalsvm.team import Team
 SLACK = 0.1  # how much a score may move before a sleeping row would care
 LONGEST_NAP = 15  # sweeps
 CHUNK = 65_536  # rows between two looks at the clock
+TURN_BYTES = 2**21  # of rows that problems take turns on: they stay in the cache from one to the next
+TURN_PER_WEIGHT = 32  # bytes of rows for each weight: a turn brings the weights back, which shall not cost more
+LEAST_TURN = 256  # rows
 CHUNK_PER_THREAD = 16_384  # rows between two merges: fresh enough to converge like one thread
 CAUTIOUS_SWEEPS = 10  # after which members' changes overlap less
 RELAXATION = 1.4  # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less)
@@ -182,6 +186,7 @@ class DualState:
     run_length: int = 0  # rows in each of them
     copies: Copies | None = None  # what the sweeps go over, if not over all rows
     copied_sweeps: int = 0  # that are left of them
+    shared: bool = False  # problems take turns on these rows
     awake: int = 0  # rows in this sweep's order
     position: int = 0  # how many of them have been visited
     sweep_gap: float = 0.0
@@ -246,11 +251,16 @@ def start_state(
         threads_v=np.empty((0, d)),
         mean_v=np.zeros(d),
         mean_beta=0.0,
+        shared=run.shared,
     )
 
 
-def chunk_length(batch: Batch, team: Team) -> int:
-    """Rows to visit between two looks at the clock, or two merges of the members' changes."""
+def chunk_length(batch: Batch, team: Team, shared: bool = False) -> int:
+    """Rows to visit between two looks at the clock, two merges of the members' changes, or two problems' turns."""
+    if team.size == 1 and shared:
+        m, d = shape(batch.rows)
+        per_row = max(1, stored_bytes(batch.rows) // max(m, 1))
+        return max(LEAST_TURN, min(CHUNK, max(TURN_BYTES, TURN_PER_WEIGHT * d) // per_row))
     if team.size == 1:
         return CHUNK
     m, d = shape(batch.rows)

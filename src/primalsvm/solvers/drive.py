@@ -8,7 +8,7 @@ seen.
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -201,73 +201,103 @@ def drive(
     `keep` is handed a snapshot after every chunk, and whether it is the last because the run is cut short; a run that
     is given one as `resume` goes on from there.
     """
+    with team_for(n_jobs) as team, interrupts() as interrupted:
+        steps = running(
+            problem, batch, solver, stops, team, interrupted, validation=validation, seed=seed, start=start,
+            watch=watch, resume=resume, keep=keep,
+        )  # fmt: skip
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                solution: Solution = end.value
+                return solution
+
+
+def running(
+    problem: Problem,
+    batch: Batch,
+    solver: Solver,
+    stops: Stops,
+    team: Team,
+    interrupted: Callable[[], bool],
+    *,
+    validation: Batch | None = None,
+    seed: int = 0,
+    start: Solution | None = None,
+    watch: Callable[[Progress], None] | None = None,
+    resume: Snapshot | None = None,
+    keep: Callable[[Snapshot, bool], None] | None = None,
+    shared: bool = False,
+) -> Generator[None, None, Solution]:
+    """The loop of `drive`, chunk by chunk, so that several may take turns (`together`): then the rows are `shared`."""
     m, d = shape(batch.rows)
     problem = problem.settled(batch)
     if isinstance(solver, Pegasos):
         solver = solver.prepared(problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
-    run = Run(target, stops.certify, stops.max_iter, seed)
-    with team_for(n_jobs) as team, interrupts() as interrupted:
-        begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
-        keeper = _Keeper(problem, validation, stops, team)
-        if resume is None:
-            state = solver.start(problem, batch, run, team, None if start is None else start.state)
-        else:
-            state = resume.state
-            state.target = target  # another tol may be asked for now
-            keeper.restore(resume)
-        status: Status | None = None
+    run = Run(target, stops.certify, stops.max_iter, seed, shared)
+    begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
+    keeper = _Keeper(problem, validation, stops, team)
+    if resume is None:
+        state = solver.start(problem, batch, run, team, None if start is None else start.state)
+    else:
+        state = resume.state
+        state.target = target  # another tol may be asked for now
+        keeper.restore(resume)
+    status: Status | None = None
+    epoch = int(state.epoch)
+    while status is None:
+        state = solver.advance(problem, batch, state, team)
+        seconds = time.perf_counter() - begin
+        if interrupted():
+            status = Status.INTERRUPTED
+        elif state.finished:
+            status = Status.FINISHED if solver.self_paced or not stops.certify else Status.STALLED
+        elif state.epoch >= stops.max_iter and not solver.self_paced:
+            status = Status.MAX_ITER
+        elif stops.max_seconds is not None and seconds >= stops.max_seconds:
+            status = Status.MAX_SECONDS
+        new_epoch = validation is not None and int(state.epoch) > epoch
         epoch = int(state.epoch)
-        while status is None:
-            state = solver.advance(problem, batch, state, team)
+        due = new_epoch or (stops.certify and state.worth_evaluating)
+        cut_short = status in (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
+        if keep is not None and cut_short and not due:  # before the evaluation that only this end asks for
+            keep(keeper.snapshot(state, seconds), True)
+        if stops.certify and (status is not None or due):
+            keeper.add(solver.evaluate(problem, batch, state, team), state.epoch, state.steps, begin)
+            reached = keeper.relative_gap <= target and keeper.sound
+            if reached and not (solver.self_paced and status is None):
+                status = Status.CONVERGED
+        elif status is not None or new_epoch:
+            w, b = solver.iterate(problem, batch, state)
+            keeper.add(Evaluation(w, b, np.nan, -np.inf), state.epoch, state.steps, begin)
+        if status is None and keeper.stale >= stops.patience:
+            status = Status.EARLY_STOPPING
+        if watch is not None:
             seconds = time.perf_counter() - begin
-            if interrupted():
-                status = Status.INTERRUPTED
-            elif state.finished:
-                status = Status.FINISHED if solver.self_paced or not stops.certify else Status.STALLED
-            elif state.epoch >= stops.max_iter and not solver.self_paced:
-                status = Status.MAX_ITER
-            elif stops.max_seconds is not None and seconds >= stops.max_seconds:
-                status = Status.MAX_SECONDS
-            new_epoch = validation is not None and int(state.epoch) > epoch
-            epoch = int(state.epoch)
-            due = new_epoch or (stops.certify and state.worth_evaluating)
-            cut_short = status in (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
-            if keep is not None and cut_short and not due:  # before the evaluation that only this end asks for
-                keep(keeper.snapshot(state, seconds), True)
-            if stops.certify and (status is not None or due):
-                keeper.add(solver.evaluate(problem, batch, state, team), state.epoch, state.steps, begin)
-                reached = keeper.relative_gap <= target and keeper.sound
-                if reached and not (solver.self_paced and status is None):
-                    status = Status.CONVERGED
-            elif status is not None or new_epoch:
-                w, b = solver.iterate(problem, batch, state)
-                keeper.add(Evaluation(w, b, np.nan, -np.inf), state.epoch, state.steps, begin)
-            if status is None and keeper.stale >= stops.patience:
-                status = Status.EARLY_STOPPING
-            if watch is not None:
-                seconds = time.perf_counter() - begin
-                watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
-            if keep is not None and (status is None or (cut_short and due and status is not Status.CONVERGED)):
-                keep(keeper.snapshot(state, seconds), cut_short)
-        reached = keeper.relative_gap <= stops.tol and keeper.sound
-        if not solver.self_paced and reached and status is not Status.EARLY_STOPPING:
-            status = Status.CONVERGED
-        assert keeper.best is not None  # a run ends with an evaluation
-        return Solution(
-            w=keeper.best.w,
-            b=keeper.best.b,
-            certificate=keeper.certificate() if stops.certify else None,
-            status=status,
-            message=_sentence(status, state.epoch, keeper.relative_gap, stops),
-            trace=keeper.trace.array(),
-            n_epochs=state.epoch,
-            n_steps=state.steps,
-            seconds=time.perf_counter() - begin,
-            solver=solver,
-            state=state,
-        )
+            watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
+        if keep is not None and (status is None or (cut_short and due and status is not Status.CONVERGED)):
+            keep(keeper.snapshot(state, seconds), cut_short)
+        yield
+    reached = keeper.relative_gap <= stops.tol and keeper.sound
+    if not solver.self_paced and reached and status is not Status.EARLY_STOPPING:
+        status = Status.CONVERGED
+    assert keeper.best is not None  # a run ends with an evaluation
+    return Solution(
+        w=keeper.best.w,
+        b=keeper.best.b,
+        certificate=keeper.certificate() if stops.certify else None,
+        status=status,
+        message=_sentence(status, state.epoch, keeper.relative_gap, stops),
+        trace=keeper.trace.array(),
+        n_epochs=state.epoch,
+        n_steps=state.steps,
+        seconds=time.perf_counter() - begin,
+        solver=solver,
+        state=state,
+    )
 
 
 class _Keeper:

@@ -97,7 +97,7 @@ class DualAscent:
         if state.position >= state.awake:
             self._begin_sweep(batch, state)
         part = state.part(batch)
-        order = part.order[state.position : min(state.position + chunk_length(batch, team), state.awake)]
+        order = part.order[state.position : min(state.position + chunk_length(batch, team, state.shared), state.awake)]
         visit(problem, part, state, order, team)
         if state.copies is not None:
             state.alpha[state.copies.chosen[order]] = part.alpha[order]

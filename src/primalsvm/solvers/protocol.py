@@ -14,6 +14,7 @@ class Run(NamedTuple):
     certify: bool
     max_iter: int  # epochs at most
     seed: int
+    shared: bool = False  # other problems take turns on the same rows: chunks should fit the cache
 
 
 class State(Protocol):
