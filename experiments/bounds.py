@@ -248,6 +248,9 @@ def cases(options: Options) -> list[Case]:
                 for T in steps:
                     name = f"Pegasos, {one.theorem} | {one.about}, {how} | {lam:g} | {T}"
                     made.append(Case(name, partial(check, one, lam, T, seeds)))
+    for what, about in ANALYSIS.items():
+        work = partial(check_analysis, what, REGRET_STEPS, seeds)
+        made.append(Case(f"Zhou, {what} | {about} | 0.01 | {REGRET_STEPS}", work))
     for T in steps:
         made.append(
             Case(f"Zhou, Corollary 3.6.2 | the average, fresh rows | 0.01 | {T}", partial(check_zhou, T, seeds))
