@@ -115,7 +115,7 @@ def rows_of(found: Found) -> dict[int, np.ndarray]:
 
 
 def same_error(found: Found) -> tuple[str, str]:
-    """Sizes with more rows than steps, after each number of steps: three standard errors of a difference are allowed."""
+    """Sizes with more rows than steps, after each number of steps; three standard errors apart are allowed."""
     apart = {}
     for k, T in enumerate(FULL.steps):
         errors = np.array([rows[k, [0, 2]] for m, rows in rows_of(found).items() if m > T])
