@@ -115,17 +115,18 @@ def rows_of(found: Found) -> dict[int, np.ndarray]:
 
 
 def same_error(found: Found) -> tuple[str, str]:
-    """Sizes with more rows than steps, after each number of steps."""
-    spreads = {}
+    """Sizes with more rows than steps, after each number of steps; three standard errors apart are allowed."""
+    apart = {}
     for k, T in enumerate(FULL.steps):
-        errors = [rows[k, 0] for m, rows in rows_of(found).items() if m > T]
+        errors = np.array([rows[k, [0, 2]] for m, rows in rows_of(found).items() if m > T])
         if len(errors) > 1:
-            spreads[T] = max(errors) - min(errors)
-    worst = max(spreads, key=lambda T: spreads[T])
+            apart[T] = np.ptp(errors[:, 0]), 3 * math.sqrt(2) * errors[:, 1].max() + 0.005
+    worst = max(apart, key=lambda T: apart[T][0] / apart[T][1])
     last = ", ".join(f"{rows[-1, 0]:.1%}" for rows in rows_of(found).values())
-    return verdict(spreads[worst] <= 0.02), (
-        f"among sizes with more rows than steps the errors differ by at most {100 * spreads[worst]:.1f} points (after "
-        f"{worst:,} steps); with more steps than rows each set ends at its own optimum: {last}"
+    return verdict(all(spread <= allowed for spread, allowed in apart.values())), (
+        f"among sizes with more rows than steps, after {worst:,} steps for example, errors differ by "
+        f"{100 * apart[worst][0]:.1f} points ({100 * apart[worst][1]:.1f} allowed, three standard errors and a half "
+        f"point); with more steps than rows each set ends at its own optimum: {last}"
     )
 
 
