@@ -165,9 +165,11 @@ def few_are_enough(found: Found) -> tuple[str, str]:
 def compared(found: Found, names: list[str], lower: tuple[str, int], higher: tuple[str, int]) -> tuple[str, str]:
     """Whether one kind of features has the lower error on every task."""
     pairs = {name: (percent(found, name, *lower), percent(found, name, *higher)) for name in names}
-    return verdict(all(first < second for first, second in pairs.values())), (
+    failing = [name for name, (first, second) in pairs.items() if first >= second]
+    return verdict(not failing), (
         f"{lower[0]}, s = {lower[1]}, against {higher[0]}, s = {higher[1]}: "
         + ", ".join(f"{name} {first:.2f} and {second:.2f} %" for name, (first, second) in pairs.items())
+        + (f"; not so on {', '.join(failing)}" if failing else "")
     )
 
 
