@@ -290,7 +290,7 @@ def running(
         b=keeper.best.b,
         certificate=keeper.certificate() if stops.certify else None,
         status=status,
-        message=_sentence(status, state.epoch, keeper.relative_gap, stops),
+        message=sentence(status, state.epoch, keeper.relative_gap, stops),
         trace=keeper.trace.array(),
         n_epochs=state.epoch,
         n_steps=state.steps,
@@ -363,7 +363,8 @@ def held_out_error(problem: Problem, batch: Batch, evaluation: Evaluation, team:
     return float(np.average(wrong, weights=weights))
 
 
-def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:
+def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:
+    """What a status means, with its figures and what to do."""
     reached = (
         f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
     )
