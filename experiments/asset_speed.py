@@ -244,7 +244,7 @@ def among_the_fastest(found: Found) -> tuple[str, str]:
         cells = [f"{'never' if math.isinf(times[label]) else f'{times[label]:.1f} s'}" for label in ("ASSET", *PEERS)]
         shown.append(f"{name} {s}: {' / '.join(cells)}")
     return verdict(first > len(PAPER) / 2), (
-        f"before both peers in {first} of {len(PAPER)}, in the others it did not get there; ASSET / {' / '.join(PEERS)}: "
+        f"before both peers in {first} of {len(PAPER)}, else it did not get there; ASSET / {' / '.join(PEERS)}: "
         + "; ".join(shown)
     )
 
