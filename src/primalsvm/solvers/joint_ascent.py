@@ -42,6 +42,7 @@ from primalsvm.solvers.ascent import (
     RELAXED_FROM,
     SHORT_MEMORY,
     SLACK,
+    DualState,
     Warm,
 )
 from primalsvm.solvers.drive import PRECISE, SMALL, Stops, sentence
@@ -161,7 +162,7 @@ def solve_jointly(
     stops: Stops,
     *,
     seed: int = 0,
-    start: list[Warm] | None = None,
+    start: list[Warm | None] | None = None,
     team: Team,
     interrupted: Callable[[], bool] = lambda: False,
     solver: Any = None,
@@ -239,12 +240,14 @@ def solve_jointly(
     return [found[k] for k in range(K)]
 
 
-def begun(problem: Problem, batch: Batch, signs: Vector, d: int, exactly: Any, start: list[Warm] | None) -> Joint:
+def begun(
+    problem: Problem, batch: Batch, signs: Vector, d: int, exactly: Any, start: list[Warm | None] | None
+) -> Joint:
     """α = 0, or where the previous ones ended."""
     m, K = signs.shape
     alpha, centre = np.zeros((m, K), exactly), np.zeros(K)
-    if start is not None and all(one.alpha.shape == (m,) for one in start):
-        for k, one in enumerate(start):
+    for k, one in enumerate(start or ()):
+        if one is not None and one.alpha.shape == (m,):
             alpha[:, k] = problem.clipped(batch._replace(y=signs[:, k].astype(np.float64)), one.alpha)
             centre[k] = one.centre if problem.intercept == "free" else 0.0
     V = np.zeros((d, K))
@@ -258,6 +261,12 @@ def begun(problem: Problem, batch: Batch, signs: Vector, d: int, exactly: Any, s
     return Joint(
         np.arange(K), signs, alpha, V.astype(exactly), np.zeros((d, K), exactly), beta, centre, np.array(dual_sum)
     )
+
+
+def warm_point(solution: Solution) -> Warm | None:
+    """Where a solution can be gone on from."""
+    state = solution.state
+    return Warm(state.alpha, state.centre) if isinstance(state, Warm | DualState) else None
 
 
 def closed(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: float, strength: float) -> Vector:

@@ -1,16 +1,20 @@
 """Several problems on the same rows, solved side by side: one class against the rest, for each class.
 
-    for each block of rows: every problem takes its turn on it
-
-Rows are read from memory once for all problems, not once for each. The threads of a team share the problems out.
+Dual ascent takes all of them at once (`joint_ascent`). Other solvers take turns: for each block of rows, every problem
+has its turn on it. Either way rows are read from memory once for all problems, not once for each. The threads of a team
+share the problems out.
 """
 
 from collections.abc import Callable, Generator, Sequence
 
+import numpy as np
+
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch
+from primalsvm.rows import CSR, Batch, Dense
 from primalsvm.solution import Solution
 from primalsvm.solvers.drive import Progress, Stops, interrupts, running
+from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.joint_ascent import solve_jointly, warm_point
 from primalsvm.solvers.protocol import Solver
 from primalsvm.team import Team, team_for
 
@@ -40,10 +44,19 @@ def drive_together(
     >>> np.allclose(first.w, -second.w)
     True
     """
+    jointly = isinstance(solver, DualAscent) and isinstance(batches[0].rows, CSR | Dense)
+    jointly &= stops.certify and validation is None
     with team_for(n_jobs) as team, interrupts() as interrupted:
 
         def solve(first: int, last: int) -> list[Solution]:
             alone = Team(1, team.blas if team.size == 1 else 1)
+            if jointly:
+                signs = np.stack([batch.y.astype(np.int8) for batch in batches[first:last]], axis=1)
+                warm = None if start is None else [warm_point(solution) for solution in start[first:last]]
+                return solve_jointly(
+                    problem, batches[first], signs, stops, seed=seed, start=warm, team=alone,
+                    interrupted=interrupted, solver=solver,
+                )  # fmt: skip
             runs = [
                 running(
                     problem, batches[k], solver, stops, alone, interrupted,
