@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 TITLE = "Pegasos: its choices compared"
-BUDGET = 180
+BUDGET = 150
 ABOUT = (
     f"arXiv abstracts (`cs` against the rest), hinge, λ = {LAM:g}, means over {SEEDS} seeds of (P(w) − P*)/P* against "
     "the rows looked at. Unless it is what is compared: k = 1, independent draws, no projection, iterate t weighted by "
