@@ -18,7 +18,7 @@ WEIGHT = RNG.integers(0, 4, size=150).astype(float)
 
 def objective(model, loss, lam, sample_weight=None):
     c = np.ones(len(Y)) if sample_weight is None else sample_weight
-    w = model.coef_[0]
+    w = np.ravel(model.coef_)
     return lam / 2 * w @ w + c @ formula(loss, X @ w + model.intercept_[0], Y) / c.sum()
 
 
@@ -38,7 +38,7 @@ def test_squared_losses_are_liblinear_s():
     theirs = TheirLinearSVR(
         C=0.5, epsilon=20.0, loss="squared_epsilon_insensitive", tol=1e-12, max_iter=10**6, dual=False
     ).fit(X, Y)  # fmt: skip
-    np.testing.assert_allclose(ours.coef_[0], theirs.coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball"])

@@ -54,7 +54,7 @@ class LinearModel(Streaming):
     def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
         """⟨w, x⟩ + b for every row."""
         with team_for(self.n_jobs) as team:
-            found = [team.scores(rows, w) + b for w, b in zip(self.coef_, self.intercept_, strict=True)]
+            found = [team.scores(rows, w) + b for w, b in zip(np.atleast_2d(self.coef_), self.intercept_, strict=True)]
         return found[0] if len(found) == 1 else np.stack(found, axis=1)
 
     # ---- streams: the features are the rows themselves ---------------------------------------------------------------

@@ -171,7 +171,10 @@ class Streaming(Learner):
     def _tested(self, stream: Stream, block: Block, multiplicity: Vector | None) -> Stream:
         """Progressive validation: what the model says of these rows, before it learns from them."""
         scores = np.stack(
-            [ALONE.scores(block.batch.rows, w) + b for w, b in zip(self.coef_, self.intercept_, strict=True)]
+            [
+                ALONE.scores(block.batch.rows, w) + b
+                for w, b in zip(np.atleast_2d(self.coef_), self.intercept_, strict=True)
+            ]
         )
         missed = self._missed(scores, block.labels)
         times = np.ones(missed.shape) if multiplicity is None else multiplicity
@@ -337,5 +340,5 @@ def widen(estimator: Any, n_features: int) -> None:
     first_rows = None if before is None else before._replace(batch=widened(before.batch, n_features))
     states = [stochastic.widened(state, n_features) for state in stream.states]
     estimator._stream = stream._replace(states=states, first_rows=first_rows)
-    estimator.coef_ = np.pad(estimator.coef_, ((0, 0), (0, more)))
+    estimator.coef_ = np.concatenate([estimator.coef_, np.zeros((*estimator.coef_.shape[:-1], more))], axis=-1)
     estimator.n_features_in_ = n_features
