@@ -70,8 +70,8 @@ class LinearSVR(LinearModel, StreamingRegressor):
     >>> from primalsvm import LinearSVR
     >>> X, y = make_regression(200, 5, noise=10.0, random_state=0)
     >>> reg = LinearSVR(epsilon=1.0, C=10.0).fit(X, y)
-    >>> reg.certificate_.relative_gap < 1e-9, round(reg.score(X, y), 2)
-    (True, 0.99)
+    >>> reg.certificate_.relative_gap < 1e-9, reg.score(X, y) > 0.98
+    (True, True)
     """
 
     def __init__(
