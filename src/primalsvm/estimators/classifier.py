@@ -129,6 +129,9 @@ class Classifier(ClassifierMixin, Learner):
         targets.check(weighted)
         return weighted
 
+    def _check_names(self, names: npt.NDArray[Any] | None) -> None:
+        pass
+
     def _name(self, names: npt.NDArray[Any] | None) -> None:
         if names is not None:
             self.classes_ = names[self.classes_.astype(np.intp)]

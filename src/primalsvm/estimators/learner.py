@@ -91,6 +91,7 @@ class Learner(BaseEstimator):
                 raise ValueError("the source has no labels: there is nothing to learn from")
             if not len(found.y):
                 raise ValueError(f"{X.path} holds no rows")
+            self._check_names(found.names)
             self._fit(found.X, found.y, sample_weight, found.cache)
             self._name(found.names)
         self.layout_: Layout | None = found.layout
@@ -122,10 +123,13 @@ class Learner(BaseEstimator):
         """The rows with all their weights."""
         return batch
 
-    def _name(self, names: npt.NDArray[Any] | None) -> None:
-        """The names of the numbers that a source has in the place of text."""
+    def _check_names(self, names: npt.NDArray[Any] | None) -> None:
+        """Refuse text where numbers are needed."""
         if names is not None:
             raise ValueError(f"the targets of this source are text, such as {names.tolist()[0]!r}: numbers are needed")
+
+    def _name(self, names: npt.NDArray[Any] | None) -> None:
+        """Take the names of the numbers that a source has in the place of text."""
 
     # ---- sources -----------------------------------------------------------------------------------------------------
 
@@ -252,10 +256,10 @@ class Learner(BaseEstimator):
             raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
         from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
 
-        every = np.arange(rows.batch.y.shape[0])
-        parts = train_test_split(
-            every, test_size=self.validation_fraction, random_state=seed, stratify=rows.targets.strata
-        )
+        weight = np.broadcast_to(rows.batch.weight.values, rows.batch.y.shape)
+        every = np.flatnonzero(weight > 0)
+        strata = None if rows.targets.strata is None else rows.targets.strata[every]
+        parts = train_test_split(every, test_size=self.validation_fraction, random_state=seed, stratify=strata)
         kept, held = (rows.take(np.sort(part)) for part in parts)
         kept.targets.check(kept.batch)
         return kept, held
@@ -269,7 +273,7 @@ class Learner(BaseEstimator):
         self.certificates_ = [solution.certificate for solution in found]
         self.certificate_ = combined(self.certificates_)
         self.history_ = found[0].trace if len(found) == 1 else np.concatenate([solution.trace for solution in found])
-        worst = max(found, key=lambda solution: solution.status.fell_short)
+        worst = max(found, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
         self.status_: Status = worst.status
         self.solver_ = found[0].solver
         self.n_iter_ = max(1, *(int(np.ceil(solution.n_epochs)) for solution in found))

@@ -2,7 +2,8 @@
 
     for each block of rows: every problem takes its turn on it
 
-Rows are read from memory once for all problems, not once for each. The threads of a team share the problems out.
+Rows are read from memory once for all problems, not once for each (from files, by each). The threads of a team share
+the problems out.
 """
 
 from collections.abc import Callable, Generator, Sequence
