@@ -1,7 +1,7 @@
 """Pegasos' choices, compared: rows per step, projection, averages, the order of rows."""
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,6 @@ ABOUT = (
 )
 
 
-@cache
 def size(quick: bool) -> int:
     """Rows."""
     return SIZES[0] if quick else SIZES[-1]

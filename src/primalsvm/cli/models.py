@@ -52,16 +52,13 @@ def predict(
 def _lines(clf: Any, source: Any) -> Iterator[str]:
     import numpy as np
 
-    names = [label_text(label) for label in getattr(clf, "classes_", np.zeros(0)).tolist()]
-    columns = ["prediction"] if not names else ["class", "score"] if len(names) == 2 else ["class", *names]
-    head = _csv([columns])
+    names = {label: label_text(label) for label in getattr(clf, "classes_", np.zeros(0)).tolist()}
+    columns = ["score"] if len(names) == 2 else list(names.values())
+    head = _csv([["class", *columns] if names else ["prediction"]])
     for scores, _ in clf.judged(source, labelled=False):
-        if not names:
-            rows = [[score] for score in scores.tolist()]
-        else:
-            table = scores.reshape(len(scores), -1)
-            places = (table[:, 0] > 0).astype(int) if len(names) == 2 else table.argmax(axis=1)
-            rows = [[names[place], *row] for place, row in zip(places.tolist(), table.tolist(), strict=True)]
+        rows = scores.reshape(len(scores), -1).tolist()
+        if names:
+            rows = [[names[label], *row] for label, row in zip(clf.named(scores).tolist(), rows, strict=True)]
         yield head + _csv(rows)
         head = ""
     yield head

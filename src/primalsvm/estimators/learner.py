@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 import primalsvm
 from primalsvm.checkpoints import Checkpoint, Keeper, identity
@@ -131,7 +131,24 @@ class Learner(BaseEstimator):
     def _name(self, names: npt.NDArray[Any] | None) -> None:
         """Take the names of the numbers that a source has in the place of text."""
 
+    def _scored(self, X: Any) -> npt.NDArray[np.float64]:
+        """The scores of arrays or of a source, checked."""
+        check_is_fitted(self, "coef_")
+        if is_source(X):
+            problems = np.atleast_2d(self.coef_).shape[0]
+            nothing = np.zeros((0, problems) if problems > 1 else 0)
+            return np.concatenate([nothing, *(scores for scores, _ in self.judged(X, labelled=False))])
+        refuse_text_columns(X)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+        return self._scores(as_rows(X))
+
     # ---- sources -----------------------------------------------------------------------------------------------------
+
+    def _scores_a_source(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether `score` is asked about a source, which then comes alone."""
+        if is_source(X) and (y is not None or sample_weight is not None):
+            raise ValueError("a source brings its own labels: neither y nor sample_weight must be given")
+        return is_source(X)
 
     def judged(self, source: AnySource, labelled: bool = True) -> Iterator[tuple[npt.NDArray[np.float64], Any]]:
         """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none.

@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.estimators.learner import Learner
 from primalsvm.estimators.targets import Numbers
-from primalsvm.inputs import as_rows, refuse_text_columns
 from primalsvm.losses import EpsilonInsensitive, Huber, Loss, Pinball, SquaredEpsilonInsensitive
 from primalsvm.options import check_choice
 from primalsvm.rows import Batch
-from primalsvm.sources.opening import is_source
 
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball")
 
@@ -41,12 +39,7 @@ class Regressor(RegressorMixin, Learner):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self, "coef_")
-        if is_source(X):
-            return np.concatenate([np.zeros(0), *(scores for scores, _ in self.judged(X, labelled=False))])
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-        return self._scores(as_rows(X))
+        return self._scored(X)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """R²: the share of the targets' variance that is foretold.
@@ -61,10 +54,8 @@ class Regressor(RegressorMixin, Learner):
         -------
         float
         """
-        if not is_source(X):
+        if not self._scores_a_source(X, y, sample_weight):
             return float(super().score(X, y, sample_weight))
-        if y is not None or sample_weight is not None:
-            raise ValueError("a source brings its own targets: neither y nor sample_weight must be given")
         check_is_fitted(self, "coef_")
         foretold, there = [], []
         for scores, targets in self.judged(X):
