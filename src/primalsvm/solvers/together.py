@@ -67,7 +67,8 @@ def drive_together(
             ]  # fmt: skip
             return taking_turns(runs)
 
-        parts: list[list[Solution]] = team.run(solve, list(team.ranges(len(batches))))
+        with team.blas_limited(working=True):  # all the while: members that limit it in turn would change its bits
+            parts: list[list[Solution]] = team.run(solve, list(team.ranges(len(batches))))
     return [solution for part in parts for solution in part]
 
 
