@@ -46,6 +46,18 @@ def _inspect_csr(data, indices, indptr, n_features):  # type: ignore[no-untyped-
 
 
 @kernel
+def _repeats(indices, indptr, n_features):  # type: ignore[no-untyped-def]  # compiled
+    """Whether a row names a column twice."""
+    last = np.full(n_features, np.uint64(0xFFFFFFFFFFFFFFFF))  # the row that named each column last
+    for i in range(np.uint64(indptr.shape[0] - 1)):
+        for j in range(indptr[i], indptr[i + np.uint64(1)]):
+            if last[indices[j]] == i:
+                return True
+            last[indices[j]] = i
+    return False
+
+
+@kernel
 def _inspect_dense(values):  # type: ignore[no-untyped-def]  # compiled
     for i in range(values.shape[0]):
         x = values[i]
@@ -99,8 +111,8 @@ def as_rows(X: Any) -> Stored:
     Parameters
     ----------
     X : ndarray of shape (m, d), SciPy sparse matrix or array, or rows
-        C-contiguous arrays and CSR matrices with sorted indices are used in place. Unsorted or repeated indices are put
-        in order (repeated ones summed) in a copy.
+        C-contiguous arrays and CSR matrices are used in place; where indices repeat within a row, they are summed in a
+        copy (where there are more columns than entries, any that are not sorted are put in order).
 
     Raises
     ------
@@ -136,7 +148,7 @@ def _csr_rows(X: Any) -> CSR:
     if indptr.shape[0] != m + 1:
         raise ValueError(f"X is not a valid CSR matrix: {m} rows need {m + 1} pointers, got {indptr.shape[0]}")
     found, row = _inspect_csr(data, indices, indptr, np.uint64(d))
-    if found == NOT_SORTED:
+    if found == NOT_SORTED and (d > indices.shape[0] or _repeats(indices, indptr, d)):
         ordered = sp.csr_array(
             (data if data.dtype != np.uint8 else data.astype(np.float32), indices.view(X.indices.dtype), X.indptr),
             shape=X.shape,
@@ -144,7 +156,8 @@ def _csr_rows(X: Any) -> CSR:
         )
         ordered.sum_duplicates()
         return _csr_rows(ordered)
-    _refuse(found, row)
+    if found != NOT_SORTED:  # no solver minds
+        _refuse(found, row)
     return CSR(data, indices, indptr, int(d))
 
 

@@ -17,12 +17,14 @@ import numpy as np
 
 from primalsvm.compiled import kernel
 from primalsvm.losses import Loss, check_loss, conjugate, feasible, slope, value
-from primalsvm.rows import Batch, Vector, inner, total_weight, weight_of
+from primalsvm.rows import Batch, Vector, Weights, inner, total_weight, weight_of
 from primalsvm.team import Team
 
 Intercept = Literal["none", "penalized", "free"]
 
 ALONE = Team(1)
+
+ON_ALL_ROWS = 8  # bisections for the best b that look at all rows: few are left between the ends then
 
 
 class Evaluation(NamedTuple):
@@ -140,7 +142,7 @@ class Problem:
     def clipped(self, batch: Batch, alpha: Vector) -> Vector:
         """The point nearest to α inside the dual domain of this loss and these labels."""
         out = np.empty(alpha.shape)
-        _shift(self.loss, batch.y, batch.weight, alpha, 0.0, True, out)
+        _clip(self.loss, batch.y, alpha, out)
         return out
 
     def balanced(self, batch: Batch, alpha: Vector) -> Vector:
@@ -239,8 +241,46 @@ def _slope_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # a
 
 
 @kernel
+def _sifted(loss, y, weight, scores, low, high):  # type: ignore[no-untyped-def]  # as above
+    """The rows with another slope at low than at high (y, weights, scores), and Σ cᵢ ℓ' of the others.
+
+    Slopes increase with b, so theirs are the same all between.
+    """
+    chosen = np.empty(y.shape[0], np.uint32)
+    count = 0
+    settled = 0.0
+    for i in range(np.uint64(y.shape[0])):
+        at_low = slope(loss, scores[i] + low, y[i])
+        differs = at_low != slope(loss, scores[i] + high, y[i])
+        chosen[count] = i
+        count += differs
+        settled += 0.0 if differs else weight_of(weight, i) * at_low
+    c = np.empty(count, weight.values.dtype)
+    for r in range(count):
+        c[r] = weight_of(weight, chosen[r])
+    chosen = chosen[:count]
+    return y[chosen], Weights(c, 1), scores[chosen], settled
+
+
+@kernel
+def _crossing(loss, y, weight, scores, settled, low, high, level):  # type: ignore[no-untyped-def]  # as above
+    """Both sides of the b at which settled + Σ cᵢ ℓ'(scoreᵢ + b) comes to exceed a level, and the sum above it."""
+    above = np.inf
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if middle <= low or middle >= high:
+            break
+        at_middle = settled + _slope_sum(loss, y, weight, scores, middle)
+        if at_middle > level:
+            high, above = middle, at_middle
+        else:
+            low = middle
+    return low, high, above
+
+
+@kernel
 def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
-    """Bisect for the ends of {b : 0 is a sub-gradient} and return the middle."""
+    """The middle of {b : 0 is a sub-gradient}, by bisection, first on all rows, then on those that still have a say."""
     reach = 2.0
     size = 0.0
     for i in range(np.uint64(y.shape[0])):
@@ -252,48 +292,36 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
         if _slope_sum(loss, y, weight, scores, low) < -zero and _slope_sum(loss, y, weight, scores, high) > zero:
             break
         low, high = 2.0 * low, 2.0 * high
-    top = high
-    at_high = 1.0
-    while high - low > 1e-15 * reach:  # the last b with a negative slope lies between them
+    for _ in range(ON_ALL_ROWS):
         middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
-            break
         at_middle = _slope_sum(loss, y, weight, scores, middle)
-        if at_middle < -zero:
-            low = middle
-        else:
-            high, at_high = middle, at_middle
-    left = high
-    if at_high > zero:
-        return left
-    high = top
-    while high - low > 1e-15 * reach:  # the first b with a positive slope lies between them
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
+        if abs(at_middle) <= zero:
             break
-        if _slope_sum(loss, y, weight, scores, middle) > zero:
-            high = middle
-        else:
+        if at_middle < 0.0:
             low = middle
-    return 0.5 * (left + low)
+        else:
+            high = middle
+    few_y, few_weight, few_scores, settled = _sifted(loss, y, weight, scores, low, high)
+    low, left, at_left = _crossing(loss, few_y, few_weight, few_scores, settled, low, high, -zero)
+    if at_left > zero:
+        return left
+    right, _, _ = _crossing(loss, few_y, few_weight, few_scores, settled, low, high, zero)
+    return 0.5 * (left + right)
 
 
 @kernel
-def _shift(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-untyped-def]  # as above
-    """Σ cᵢ aᵢ with a = α moved by −shift inside the dual domain; rows at a bound move only if `everywhere`.
-
-    `out` receives a unless it is empty.
-    """
+def _shifted(loss, y, weight, alpha, shift, among):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ aᵢ of the rows `among`, with a = α moved by −shift inside the dual domain."""
     total = 0.0
-    writing = out.shape[0] > 0
-    for i in range(np.uint64(y.shape[0])):
-        a = float(alpha[i])
-        if everywhere or (a != 0.0 and feasible(loss, 1.5 * a, y[i]) != a):
-            a = feasible(loss, a - shift, y[i])
-        total += weight_of(weight, i) * a
-        if writing:
-            out[i] = a
+    for i in among:
+        total += weight_of(weight, i) * feasible(loss, np.float64(alpha[i]) - shift, y[i])
     return total
+
+
+@kernel
+def _clip(loss, y, alpha, out):  # type: ignore[no-untyped-def]  # as above
+    for i in range(np.uint64(y.shape[0])):
+        out[i] = feasible(loss, np.float64(alpha[i]), y[i])
 
 
 @kernel
@@ -303,27 +331,35 @@ def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as
     A free row has margin 1, so moving it costs nothing to first order; moving rows off their bounds does. The sum is
     continuous, piecewise linear and decreasing in the shift: its root is found by regula falsi, safeguarded by halving.
     """
-    nothing = out[:0]
-    size = 0.0
-    reach = 1.0
-    for i in range(np.uint64(y.shape[0])):
-        size += weight_of(weight, i)
-        reach = max(reach, 2.0 * abs(np.float64(alpha[i])))
-    everywhere = False
-    at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
-    at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+    m = y.shape[0]
+    moving = np.empty(m, np.uint32)
+    free = 0
+    size, bound, reach = 0.0, 0.0, 1.0
+    for i in range(np.uint64(m)):
+        c, a = weight_of(weight, i), np.float64(alpha[i])
+        out[i] = a
+        size += c
+        reach = max(reach, 2.0 * abs(a))
+        if a != 0.0 and feasible(loss, 1.5 * a, y[i]) != a:
+            moving[free] = i
+            free += 1
+        else:
+            bound += c * a
+    moving = moving[:free]
+    at_low = bound + _shifted(loss, y, weight, alpha, -reach, moving)
+    at_high = bound + _shifted(loss, y, weight, alpha, reach, moving)
     if at_low < 0.0 or at_high > 0.0:
-        everywhere = True
-        at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
-        at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+        moving, bound = np.arange(m).astype(np.uint32), 0.0
+        at_low = _shifted(loss, y, weight, alpha, -reach, moving)
+        at_high = _shifted(loss, y, weight, alpha, reach, moving)
         while at_low < 0.0 or at_high > 0.0:
             reach *= 2.0
-            at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
-            at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+            at_low = _shifted(loss, y, weight, alpha, -reach, moving)
+            at_high = _shifted(loss, y, weight, alpha, reach, moving)
     low, high = -reach, reach
     root = 0.0
     for k in range(200):
-        at_root = _shift(loss, y, weight, alpha, root, everywhere, nothing)
+        at_root = bound + _shifted(loss, y, weight, alpha, root, moving)
         if abs(at_root) <= 1e-15 * size or high - low <= 1e-17 * reach:
             break
         if at_root > 0.0:
@@ -332,7 +368,8 @@ def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as
             high, at_high = root, at_root
         falsi = low + (high - low) * at_low / (at_low - at_high) if at_low > at_high else low
         root = falsi if k % 3 < 2 and low < falsi < high else 0.5 * (low + high)
-    _shift(loss, y, weight, alpha, root, everywhere, out)
+    for i in moving:
+        out[i] = feasible(loss, np.float64(alpha[i]) - root, y[i])
 
 
 def check_signs(batch: Batch) -> None:

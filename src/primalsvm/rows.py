@@ -112,14 +112,6 @@ def add(rows: Any, i: Any, c: Any, w: Any) -> None:
     """w ← w + c xᵢ."""
 
 
-def dots(rows: Any, i: Any, V: Any, out: Any) -> None:
-    """out ← Vᵀ xᵢ: the products with all columns of V at once."""
-
-
-def add_outer(rows: Any, i: Any, c: Any, V: Any) -> None:
-    """V ← V + xᵢ cᵀ: each column of V changes by its entry of c."""
-
-
 def squared_norm(rows: Any, i: Any) -> Any:
     """‖xᵢ‖², in double precision."""
 
@@ -197,58 +189,6 @@ def _add(rows: Any, i: Any, c: Any, w: Any) -> Any:
         c = w.dtype.type(c)
         for j in range(x.shape[0]):
             w[j] += c * w.dtype.type(x[j])
-
-    return dense
-
-
-@overload(dots)
-def _dots(rows: Any, i: Any, V: Any, out: Any) -> Any:
-    if is_kind(rows, CSR):
-
-        def csr(rows: Any, i: Any, V: Any, out: Any) -> Any:
-            out[:] = 0
-            for j in range(rows.indptr[i], rows.indptr[i + np.uint64(1)]):
-                x = V.dtype.type(rows.data[j])
-                row = V[rows.indices[j]]
-                for k in range(np.uint64(out.shape[0])):
-                    out[k] += x * row[k]
-
-        return csr
-
-    def dense(rows: Any, i: Any, V: Any, out: Any) -> Any:
-        out[:] = 0
-        values = rows.values[i]
-        for j in range(np.uint64(values.shape[0])):
-            x = V.dtype.type(values[j])
-            if x != 0:
-                row = V[j]
-                for k in range(np.uint64(out.shape[0])):
-                    out[k] += x * row[k]
-
-    return dense
-
-
-@overload(add_outer)
-def _add_outer(rows: Any, i: Any, c: Any, V: Any) -> Any:
-    if is_kind(rows, CSR):
-
-        def csr(rows: Any, i: Any, c: Any, V: Any) -> Any:
-            for j in range(rows.indptr[i], rows.indptr[i + np.uint64(1)]):
-                x = V.dtype.type(rows.data[j])
-                row = V[rows.indices[j]]
-                for k in range(np.uint64(c.shape[0])):
-                    row[k] += x * c[k]
-
-        return csr
-
-    def dense(rows: Any, i: Any, c: Any, V: Any) -> Any:
-        values = rows.values[i]
-        for j in range(np.uint64(values.shape[0])):
-            x = V.dtype.type(values[j])
-            if x != 0:
-                row = V[j]
-                for k in range(np.uint64(c.shape[0])):
-                    row[k] += x * c[k]
 
     return dense
 

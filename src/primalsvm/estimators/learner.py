@@ -236,9 +236,15 @@ class Learner(BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _solve(
-        self, problem: Problem, training: Examples, validation: Examples | None, seed: int, solver: Solver
+        self,
+        problem: Problem,
+        training: Examples,
+        validation: Examples | None,
+        seed: int,
+        solver: Solver,
+        sweeps: int | None = None,
     ) -> list[Solution]:
-        """Solve every problem; several of them side by side."""
+        """Solve every problem; several of them side by side, beginning with some `sweeps` of joint ascent."""
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
         count = training.targets.count
         before: list[Solution] = (getattr(self, "_solutions", None) or []) if self.warm_start else []
@@ -250,7 +256,7 @@ class Learner(BaseEstimator):
                 return drive_together(
                     problem, [training.of(k) for k in range(count)], solver, stops,
                     validation=None if validation is None else [validation.of(k) for k in range(count)],
-                    n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
+                    n_jobs=self.n_jobs, seed=seed, start=start, watch=watch, sweeps=sweeps,
                 )  # fmt: skip
         keep = resume = None
         if self.checkpoint is not None:

@@ -203,8 +203,8 @@ def drive(
     """
     with team_for(n_jobs) as team, interrupts() as interrupted:
         steps = running(
-            problem, batch, solver, stops, team, interrupted, validation=validation, seed=seed, start=start,
-            watch=watch, resume=resume, keep=keep,
+            problem, batch, solver, stops, team, interrupted, validation=validation, seed=seed,
+            start=None if start is None else start.state, watch=watch, resume=resume, keep=keep,
         )  # fmt: skip
         while True:
             try:
@@ -224,7 +224,7 @@ def running(
     *,
     validation: Batch | None = None,
     seed: int = 0,
-    start: Solution | None = None,
+    start: Any = None,
     watch: Callable[[Progress], None] | None = None,
     resume: Snapshot | None = None,
     keep: Callable[[Snapshot, bool], None] | None = None,
@@ -241,7 +241,7 @@ def running(
     begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
     keeper = _Keeper(problem, validation, stops, team)
     if resume is None:
-        state = solver.start(problem, batch, run, team, None if start is None else start.state)
+        state = solver.start(problem, batch, run, team, start)
     else:
         state = resume.state
         state.target = target  # another tol may be asked for now

@@ -1,17 +1,17 @@
 """Dual coordinate ascent on many problems at once: the same rows, other labels (one class against the rest).
 
     V = [v₁ … v_K],  v_k = Σ cᵢ α_ik xᵢ                                     one row of V for each feature
-    for i in a fresh order of the rows that are awake:
+    for i in a fresh order of the rows:
         p  = s Vᵀxᵢ + b                                                    one pass over the row, for all k
         α'_k = argmax −ℓ*(−α') − p_k (α' − α_ik) − q/2 (α' − α_ik)²          `Loss.dual_step`, for each k
         V += xᵢ (cᵢ (α' − α_i))ᵀ                                            one more, if any of them has moved
 
 Each problem is that of `dual_ascent`, with the same steps, intercepts, over-relaxation and running mean; what is new is
-that a row is read once for all of them, and that the K numbers that each of its entries meets lie side by side. Rows
-sleep when no problem would move them. A problem that is certified is taken out, and the others go on.
+that a row is read once for all of them, and that the K numbers that each of its entries meets lie side by side
+(`vectors`). A row sleeps when no problem would move it. A problem that is certified is taken out, and the others go on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -20,12 +20,11 @@ import numpy as np
 
 from primalsvm.compiled import kernel
 from primalsvm.losses import conjugate, dual_step, value
-from primalsvm.objective import Problem
+from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
     Batch,
+    Rows,
     Vector,
-    add_outer,
-    dots,
     fetch,
     sampled_squared_norms,
     shape,
@@ -35,6 +34,7 @@ from primalsvm.rows import (
 )
 from primalsvm.solution import Certificate, Solution, Status, Trace, relative_gap
 from primalsvm.solvers.ascent import (
+    CHUNK,
     FREE_STRENGTH,
     LONG_MEMORY,
     LONGEST_NAP,
@@ -45,12 +45,15 @@ from primalsvm.solvers.ascent import (
     DualState,
     Warm,
 )
-from primalsvm.solvers.drive import PRECISE, SMALL, Stops, sentence
+from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
+from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.team import Team
+from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, vector_of, width
 
-SINGLE_UNTIL = 1e-5  # relative gap down to which V is kept in single precision: half the bytes
-SWEEPS_PER_EVALUATION = 5  # at most, between two evaluations of the problems that are left
+SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision: half the bytes
+SWEEPS_PER_EVALUATION = 10  # at least, unless the estimates promise that it pays; a quarter more later
+PROMISING_SHARE = 0.75  # of the problems that are left: then it is worth while to evaluate them
+FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
 class Frame(NamedTuple):
@@ -63,12 +66,11 @@ class Frame(NamedTuple):
 
 
 @kernel
-def sweep(batch, signs, loss, frame, centre, beta, norms, order, alpha, V, sleep, nap, gap, gain):  # type: ignore[no-untyped-def]  # compiled
-    """Coordinate steps on the rows in `order`, for all problems; everything after `order`, and β, is updated."""
+def sweep(batch, signs, loss, frame, centre, norms, order, alpha, V, beta, square, gap, gain, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
+    """Coordinate steps on the rows in `order`, for all problems; everything after `order` is updated."""
     rows, _, weight = batch
-    K = V.shape[1]
-    p = np.empty(K, V.dtype)
-    change = np.empty(K, V.dtype)
+    p = np.zeros(width(rows, V), V.dtype)
+    change = np.zeros(width(rows, V), V.dtype)
     s = 1.0 / (frame.lam * frame.total)
     n = order.shape[0]
     for r in range(n):
@@ -83,7 +85,7 @@ def sweep(batch, signs, loss, frame, centre, beta, norms, order, alpha, V, sleep
             norms[i] = squared_norm(rows, i)
         q = s * c * (norms[i] + frame.strength) / frame.relaxation
         moved = False
-        for k in range(K):
+        for k in range(np.uint64(alpha.shape[1])):
             y = np.float64(signs[i, k])
             at = s * p[k] + centre[k] + frame.strength * s * beta[k]
             old = np.float64(alpha[i, k])
@@ -92,8 +94,9 @@ def sweep(batch, signs, loss, frame, centre, beta, norms, order, alpha, V, sleep
             gap[k] += c * (value(loss, at, y) + kept + old * at)
             gain[k] += c * (kept - conjugate(loss, -new, y))
             step = c * (new - old)
-            change[k] = step
+            square[k] += step * (2.0 * p[k] + step * norms[i])
             beta[k] += step
+            change[k] = step
             alpha[i, k] = new
             moved |= new != old
         if moved:
@@ -101,7 +104,7 @@ def sweep(batch, signs, loss, frame, centre, beta, norms, order, alpha, V, sleep
             nap[i] = 0
             continue
         calm = True
-        for k in range(K):
+        for k in range(np.uint64(alpha.shape[1])):
             y = np.float64(signs[i, k])
             at = s * p[k] + centre[k] + frame.strength * s * beta[k]
             old = np.float64(alpha[i, k])
@@ -112,22 +115,35 @@ def sweep(batch, signs, loss, frame, centre, beta, norms, order, alpha, V, sleep
 
 
 @kernel
-def scores_of(rows, W, out):  # type: ignore[no-untyped-def]  # compiled
-    """out ← X W, a row at a time."""
-    for i in range(np.uint64(out.shape[0])):
-        dots(rows, i, W, out[i])
+def average(V, past, mean):  # type: ignore[no-untyped-def]  # compiled
+    """mean ← past · mean + (1 − past) V."""
+    old, new = V.dtype.type(past), V.dtype.type(1.0 - past)
+    for j in range(V.shape[0]):
+        for k in range(V.shape[1]):
+            mean[j, k] = old * mean[j, k] + new * V[j, k]
+
+
+@kernel
+def scores_of(rows, V, s, out):  # type: ignore[no-untyped-def]  # compiled
+    """out[k, i] ← s ⟨v_k, xᵢ⟩."""
+    p = np.zeros(width(rows, V), V.dtype)
+    for i in range(np.uint64(out.shape[1])):
+        dots(rows, i, V, p)
+        for k in range(out.shape[0]):
+            out[k, i] = s * p[k]
 
 
 @kernel
 def combination_of(batch, alpha, out):  # type: ignore[no-untyped-def]  # compiled
-    """out ← Σ cᵢ xᵢ α_iᵀ."""
+    """out ← Σ cᵢ xᵢ (α_1i … α_Ki)."""
     rows, _, weight = batch
-    scaled = np.empty(alpha.shape[1], out.dtype)
-    for i in range(np.uint64(alpha.shape[0])):
+    out[:] = 0
+    scaled = np.zeros(width(rows, out), out.dtype)
+    for i in range(np.uint64(alpha.shape[1])):
         c = weight_of(weight, i)
         some = False
-        for k in range(alpha.shape[1]):
-            scaled[k] = c * alpha[i, k]
+        for k in range(alpha.shape[0]):
+            scaled[k] = c * alpha[k, i]
             some |= scaled[k] != 0.0
         if some:
             add_outer(rows, i, scaled, out)
@@ -138,20 +154,28 @@ class Joint:
     """The problems that are left, and what is known of them."""
 
     left: Vector  # their numbers
-    signs: Vector
-    alpha: Vector
-    V: Vector
-    mean: Vector
-    beta: Vector
-    centre: Vector
-    dual_sum: Vector  # Σ cᵢ (−ℓ*(−αᵢ))
+    signs: Vector  # m × K
+    alpha: Vector  # m × K
+    V: Vector  # as `vectors` has it
+    mean: Vector  # its running mean over the sweeps
+    beta: Vector  # Σ cᵢ α_ik
+    mean_beta: Vector
+    centre: Vector  # b₀
+    square: Vector  # ‖v_k‖²
+    dual_sum: Vector  # Σ cᵢ (−ℓ*(−α_ik))
+    lagging: Vector  # the gaps that the last sweep added up
+    estimate: Vector  # the relative gaps that the last sweeps suggest
+    trust: Vector  # true gap / estimate, at the last evaluation
 
-    def keep(self, those: Vector) -> None:
+    def keep(self, rows: Rows, those: Vector) -> None:
         """Go on with some of them."""
-        self.left = self.left[those]
-        for name in ("signs", "alpha", "V", "mean"):
+        if those.size == self.left.size:
+            return
+        for name in ("signs", "alpha"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, those]))
-        for name in ("beta", "centre", "dual_sum"):
+        for name in ("V", "mean"):
+            setattr(self, name, selected(rows, getattr(self, name), those))
+        for name in ("left", "beta", "mean_beta", "centre", "square", "dual_sum", "lagging", "estimate", "trust"):
             setattr(self, name, getattr(self, name)[those])
 
 
@@ -160,12 +184,12 @@ def solve_jointly(
     batch: Batch,
     signs: Vector,
     stops: Stops,
+    interrupted: Callable[[], bool],
     *,
-    seed: int = 0,
-    start: list[Warm | None] | None = None,
-    team: Team,
-    interrupted: Callable[[], bool] = lambda: False,
-    solver: Any = None,
+    sweeps: int,
+    seed: int,
+    start: Sequence[Any],
+    watch: Callable[[Progress], None] | None = None,
 ) -> list[Solution]:
     """The solution of every problem, each to its own certificate.
 
@@ -175,137 +199,146 @@ def solve_jointly(
     batch : rows and weights; its labels are not looked at
     signs : labels −1 and +1, a column for each problem
     stops : tol, max_iter and max_seconds, for each
+    sweeps : at most; if max_iter is less, that many
+    start : for each a previous state to go on from, or None
     """
     begin = perf_counter()
     m, d = shape(batch.rows)
     K = signs.shape[1]
     target = min(stops.tol, PRECISE) if m * d < SMALL else stops.tol
-    exactly = np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64)
     total = total_weight(batch)
     mean_norm = float(sampled_squared_norms(batch.rows).mean())
     strength = {"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept]
-    joint = begun(problem, batch, signs, d, exactly, start)
+    joint = begun(problem, batch, signs, np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64), start)
     norms, sleep, nap = np.full(m, -1.0), np.zeros(m, np.uint8), np.zeros(m, np.uint8)
     order, rng = room_for_order(m), np.random.default_rng(seed)
     traces = [Trace() for _ in range(K)]
     found: dict[int, Solution] = {}
     epoch = steps = since = 0
-    estimate = np.full(K, np.inf)
     while len(found) < K:
         awake = interleave(shuffled_runs(rng, m), run_length(m), m, sleep, order)
         gap, gain = np.zeros(joint.left.size), np.zeros(joint.left.size)
         frame = Frame(problem.lam, total, strength, RELAXATION if epoch >= RELAXED_FROM else 1.0)
-        sweep(
-            batch, joint.signs, problem.loss, frame, joint.centre, joint.beta, norms, order[:awake],
-            joint.alpha, joint.V, sleep, nap, gap, gain,
-        )  # fmt: skip
-        epoch, steps, since = epoch + 1, steps + awake, since + 1
-        joint.dual_sum += gain
-        lagging, estimate = estimate, closed(problem, joint, epoch, gap / total, total, strength)
-        # each row's gap was measured before its step: the sum lags behind by about one sweep's progress
-        falling = np.clip(estimate / np.maximum(lagging, 1e-300), 0.0, 1.0)
-        now = estimate * np.where(np.isfinite(lagging), falling, 1.0)
-        seconds = perf_counter() - begin
         status = None
-        if interrupted():
-            status = Status.INTERRUPTED
-        elif epoch >= stops.max_iter:
+        for first in range(0, awake, CHUNK):
+            sweep(
+                batch, joint.signs, problem.loss, frame, joint.centre, norms, order[first : min(first + CHUNK, awake)],
+                joint.alpha, joint.V, joint.beta, joint.square, gap, gain, sleep, nap,
+            )  # fmt: skip
+            if interrupted():
+                status = Status.INTERRUPTED
+            elif stops.max_seconds is not None and perf_counter() - begin >= stops.max_seconds:
+                status = Status.MAX_SECONDS
+            if status is not None:
+                break
+        epoch, steps, since = epoch + 1, steps + awake, since + 1
+        if status is None and epoch >= min(sweeps, stops.max_iter):
             status = Status.MAX_ITER
-        elif stops.max_seconds is not None and seconds >= stops.max_seconds:
-            status = Status.MAX_SECONDS
-        promising = awake > 0 and bool(np.mean(now <= target) >= 0.5)
-        if status is None and not promising and since < SWEEPS_PER_EVALUATION:
+        joint.dual_sum += gain
+        close_sweep(problem, joint, epoch, gap, total, strength)
+        promising = np.mean(joint.estimate * joint.trust <= target) >= PROMISING_SHARE
+        if status is None and not promising and since < max(SWEEPS_PER_EVALUATION, epoch // 4):
             continue
-        since = 0
-        done = []
-        for column, (w, b, primal, dual) in enumerate(evaluated(problem, batch, joint, total, team)):
+        since, seconds, open_problems = 0, perf_counter() - begin, []
+        given_up = status is Status.MAX_ITER and epoch < stops.max_iter  # by this solver: another will go on
+        for column, (w, b, primal, dual) in enumerate(evaluated(problem, batch, joint, total)):
             number = int(joint.left[column])
-            traces[number].append(epoch, steps, perf_counter() - begin, primal, dual, np.nan)
-            estimate[column] = relative_gap(primal, dual)
-            reached = estimate[column] <= target
-            if reached or status is not None:
-                ended = Status.CONVERGED if estimate[column] <= stops.tol else status or Status.CONVERGED
-                found[number] = Solution(
-                    w=w, b=b, certificate=Certificate.of(primal, dual), status=ended,
-                    message=sentence(ended, float(epoch), float(estimate[column]), stops),
-                    trace=traces[number].array(), n_epochs=float(epoch), n_steps=steps,
-                    seconds=perf_counter() - begin, solver=solver,
-                    state=Warm(joint.alpha[:, column].astype(np.float64), float(joint.centre[column])),
-                )  # fmt: skip
-                done.append(column)
-        if done and len(found) < K:
-            others = np.setdiff1d(np.arange(joint.left.size), done)
-            joint.keep(others)
-            estimate = estimate[others]
+            traces[number].append(epoch, steps, seconds, primal, dual, np.nan)
+            reached = relative_gap(primal, dual)
+            joint.trust[column] = np.clip(reached / max(joint.estimate[column], 1e-300), 0.2, 5.0)
+            joint.estimate[column] = reached
+            if reached > target and status is None:
+                open_problems.append(column)
+                continue
+            enough = reached <= (target if given_up else stops.tol)
+            ended = Status.CONVERGED if enough or status is None else status
+            found[number] = Solution(
+                w=w, b=b, certificate=Certificate.of(primal, dual), status=ended,
+                message=sentence(ended, float(epoch), reached, stops),
+                trace=traces[number].array(), n_epochs=float(epoch), n_steps=steps, seconds=seconds,
+                solver=DualAscent(),
+                state=Warm(joint.alpha[:, column].astype(np.float64), float(joint.centre[column])),
+            )  # fmt: skip
+        if watch is not None:
+            watch(Progress(epoch, stops.max_iter, float(joint.estimate.max()), stops.tol, seconds))
+        joint.keep(batch.rows, np.array(open_problems, np.intp))
     return [found[k] for k in range(K)]
 
 
-def begun(
-    problem: Problem, batch: Batch, signs: Vector, d: int, exactly: Any, start: list[Warm | None] | None
-) -> Joint:
-    """α = 0, or where the previous ones ended."""
+def begun(problem: Problem, batch: Batch, signs: Vector, dtype: "np.dtype[np.floating]", start: Sequence[Any]) -> Joint:
+    """α = 0, or where the previous solutions ended."""
     m, K = signs.shape
-    alpha, centre = np.zeros((m, K), exactly), np.zeros(K)
-    for k, one in enumerate(start or ()):
-        if one is not None and one.alpha.shape == (m,):
-            alpha[:, k] = problem.clipped(batch._replace(y=signs[:, k].astype(np.float64)), one.alpha)
-            centre[k] = one.centre if problem.intercept == "free" else 0.0
-    V = np.zeros((d, K))
-    combination_of(batch, alpha, V)
-    weight = np.broadcast_to(batch.weight.values, (m,))
-    dual_sum = [
-        problem.conjugate_sum(batch._replace(y=signs[:, k].astype(np.float64)), alpha[:, k].astype(np.float64))
-        for k in range(K)
-    ]
-    beta = weight @ alpha.astype(np.float64)
+    alpha, centre = np.zeros((K, m)), np.zeros(K)
+    for k, previous in enumerate(start):
+        if isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,):
+            alpha[k] = problem.clipped(of_signs(batch, signs, k), previous.alpha)
+            centre[k] = previous.centre if problem.intercept == "free" else 0.0
+    V = room_for(batch.rows, K, dtype)
+    warm = bool(alpha.any())
+    if warm:
+        combination_of(batch, alpha, V)
     return Joint(
-        np.arange(K), signs, alpha, V.astype(exactly), np.zeros((d, K), exactly), beta, centre, np.array(dual_sum)
-    )
+        left=np.arange(K),
+        signs=signs,
+        alpha=np.ascontiguousarray(alpha.T, dtype),
+        V=V,
+        mean=np.zeros_like(V),
+        beta=np.array([problem.balance(batch, one) for one in alpha]),
+        mean_beta=np.zeros(K),
+        centre=centre,
+        square=squared_norms(batch.rows, V, K) if warm else np.zeros(K),
+        dual_sum=np.array([problem.conjugate_sum(of_signs(batch, signs, k), alpha[k]) for k in range(K)]),
+        lagging=np.full(K, np.inf),
+        estimate=np.full(K, np.inf),
+        trust=np.full(K, FIRST_TRUST),
+    )  # fmt: skip
 
 
-def warm_point(solution: Solution) -> Warm | None:
-    """Where a solution can be gone on from."""
-    state = solution.state
-    return Warm(state.alpha, state.centre) if isinstance(state, Warm | DualState) else None
+def of_signs(batch: Batch, signs: Vector, k: int) -> Batch:
+    """The batch of problem k."""
+    return batch._replace(y=np.ascontiguousarray(signs[:, k], dtype=np.float64))
 
 
-def closed(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: float, strength: float) -> Vector:
-    """After a sweep: the running means and the intercepts' centres; the relative gaps, about."""
+def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: float, strength: float) -> None:
+    """After a sweep: the running means, the intercepts' centres, the gaps about. See `ascent.close_sweep`."""
     past = 0.0 if epoch <= 2 else float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
-    joint.mean *= joint.mean.dtype.type(past)
-    joint.mean += joint.V.dtype.type(1.0 - past) * joint.V
+    average(joint.V, past, joint.mean)
+    joint.mean_beta = past * joint.mean_beta + (1.0 - past) * joint.beta
     s = 1.0 / (problem.lam * total)
     b = joint.centre + strength * s * joint.beta
+    gap = gap / total
+    square = joint.square + (joint.beta**2 if problem.intercept == "penalized" else 0.0)
     if problem.intercept == "free":
         joint.centre = b
-        gap = gap + np.abs(b * joint.beta) / total
-    norms = np.einsum("dk,dk->k", joint.V, joint.V, dtype=np.float64)
-    dual = joint.dual_sum / total - problem.lam / 2 * s * s * norms
-    return gap / np.maximum(np.abs(dual + gap), 1e-300)
+        gap += np.abs(b * joint.beta) / total
+    dual = joint.dual_sum / total - problem.lam / 2 * s * s * square
+    now = gap * np.minimum(1.0, gap / joint.lagging) if epoch > 1 else gap  # as it lags behind by a sweep
+    joint.lagging = gap
+    joint.estimate = now / np.maximum(np.maximum(np.abs(dual + now), np.abs(dual)), 1e-300)
 
 
-def evaluated(
-    problem: Problem, batch: Batch, joint: Joint, total: float, team: Team
-) -> list[tuple[Vector, float, float, float]]:
-    """(w, b, P, D) of each problem that is left: P at the running mean, D at α."""
+def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> list[Evaluation]:
+    """Of each problem that is left: P at the running mean of w, with the best b if it is free; D at α."""
     s = 1.0 / (problem.lam * total)
-    exact = np.zeros(joint.V.shape)
-    combination_of(batch, joint.alpha, exact)
-    joint.V = exact.astype(joint.V.dtype)  # the rounding of many changes is gone
-    W = s * joint.mean.astype(np.float64)
-    scores = np.empty((joint.alpha.shape[0], W.shape[1]))
-    scores_of(batch.rows, W, scores)
+    K, m = joint.left.size, joint.alpha.shape[0]
+    batches = [of_signs(batch, joint.signs, k) for k in range(K)]
+    alpha = np.ascontiguousarray(joint.alpha.T, np.float64)
+    if problem.intercept == "free":
+        for one, own in zip(batches, alpha, strict=True):
+            own[:] = problem.balanced(one, own)
+    pull = np.empty_like(joint.V)
+    combination_of(batch, alpha, pull)
+    square = squared_norms(batch.rows, pull, K)
+    scores = np.empty((K, m))
+    scores_of(batch.rows, joint.mean, s, scores)
     found = []
-    for k in range(W.shape[1]):
-        one = batch._replace(y=np.ascontiguousarray(joint.signs[:, k], dtype=np.float64))
-        alpha = joint.alpha[:, k].astype(np.float64)
-        own = np.ascontiguousarray(scores[:, k])
-        w = np.ascontiguousarray(W[:, k])
-        b = 0.0
+    for k, one in enumerate(batches):
+        w, b = s * vector_of(batch.rows, joint.mean, k).astype(np.float64), 0.0
         if problem.intercept == "free":
-            b = problem.best_intercept(one, own)
+            b = problem.best_intercept(one, scores[k])
         elif problem.intercept == "penalized":
-            b = float(s * joint.beta[k])
-        dual = problem.lower_bound(one, alpha, team, np.ascontiguousarray(exact[:, k]))
-        found.append((w, b, problem.value_at(one, own, w, b), dual))
+            b = float(s * joint.mean_beta[k])
+            square[k] += problem.balance(one, alpha[k]) ** 2
+        dual = problem.conjugate_sum(one, alpha[k]) / total - problem.lam / 2 * s * s * square[k]
+        found.append(Evaluation(w, b, problem.value_at(one, scores[k], w, b), dual))
     return found
