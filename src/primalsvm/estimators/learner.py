@@ -309,8 +309,8 @@ class Learner(BaseEstimator):
         self.n_steps_ = sum(solution.n_steps for solution in found)
         short = [solution for solution in found if self._falls_short(solution)]
         if short:
-            which = "" if len(found) == 1 else f" ({len(short)} of {len(found)} problems)"
-            warnings.warn(f"{type(self).__name__} {short[0].message}{which}", ConvergenceWarning, stacklevel=stacklevel)
+            which = "" if len(found) == 1 else f"({len(short)} of {len(found)} problems) "
+            warnings.warn(f"{type(self).__name__} {which}{short[0].message}", ConvergenceWarning, stacklevel=stacklevel)
 
     def _falls_short(self, solution: Solution) -> bool:
         proof = solution.certificate
