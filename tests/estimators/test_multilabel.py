@@ -10,6 +10,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
 from primalsvm import SVC, Checkpoint, LinearSVC, load
+from primalsvm import open as open_source
 
 X, Y = make_multilabel_classification(200, 6, n_classes=4, n_labels=2, random_state=0)
 X = scale(X)
@@ -109,6 +110,22 @@ def test_classes_after_labels_and_streams():
     assert model.fit(X, Y[:, 0]).predict(X).ndim == 1
     model.fit(X, Y).partial_fit(X, Y[:, 0], classes=[0, 1])
     assert model.predict(X).ndim == 1 and not model.multilabel_
+
+
+def test_the_command_line_tells_labels(tmp_path):
+    from typer.testing import CliRunner
+
+    from primalsvm.cli import app
+
+    model = LinearSVC().fit(X, Y[:, :2])
+    model.save(tmp_path / "model")
+    np.save(tmp_path / "rows.npy", X)
+    told = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), str(tmp_path / "rows.npy")]).stdout.splitlines()
+    assert told[0] == "label 0,label 1,score 0,score 1"
+    found = np.array([line.split(",") for line in told[1:]], float)
+    np.testing.assert_allclose(found, np.hstack([model.predict(X), model.decision_function(X)]))
+    with pytest.raises(ValueError, match="has one class a row, but the model tells labels"):
+        model.score(open_source(tmp_path / "rows.npy"))
 
 
 def test_refusals(tmp_path):

@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from primalsvm.estimators.calibration import Isotonic, Sigmoid, calibrated, folds_of, method_of, probabilities
-from primalsvm.estimators.learner import Learner, as_targets
+from primalsvm.estimators.learner import Learner
 from primalsvm.estimators.targets import Classes, Labels, Targets
-from primalsvm.inputs import as_weights
+from primalsvm.inputs import as_targets, as_weights
 from primalsvm.losses import Loss, by_name
 from primalsvm.rows import CSR, Batch, Dense
 from primalsvm.solution import Solution
@@ -72,6 +72,8 @@ class Classifier(ClassifierMixin, Learner):
     def count_errors(self, source: AnySource) -> tuple[int, int]:
         """How many rows a source has, and how many of them are not foretold."""
         check_is_fitted(self, "coef_")
+        if self.multilabel_:
+            raise ValueError(f"{source.path} has one class a row, but the model tells labels")
         rows = wrong = 0
         for scores, labels in self.judged(source):
             if labels is None:

@@ -19,7 +19,7 @@ import primalsvm
 from primalsvm.checkpoints import Checkpoint, Keeper, identity
 from primalsvm.estimators.progress import progress_bar
 from primalsvm.estimators.targets import Targets
-from primalsvm.inputs import as_batch, as_rows, refuse_text_columns
+from primalsvm.inputs import as_batch, as_rows, as_targets, refuse_text_columns
 from primalsvm.losses import Loss
 from primalsvm.memory import available
 from primalsvm.objective import Problem
@@ -321,11 +321,6 @@ class Learner(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def as_targets(y: Any) -> npt.NDArray[Any]:
-    """A checked y as an array."""
-    return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
 
 
 def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:

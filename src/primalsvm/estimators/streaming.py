@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.classifier import Classifier, label_codes, one_column
-from primalsvm.estimators.learner import Examples, Learner, as_targets
+from primalsvm.estimators.learner import Examples, Learner
 from primalsvm.estimators.regressor import Regressor
 from primalsvm.estimators.targets import Classes, Numbers, Targets
-from primalsvm.inputs import as_batch, as_multiplicity, as_weights, refuse_text_columns
+from primalsvm.inputs import as_batch, as_multiplicity, as_targets, as_weights, refuse_text_columns
 from primalsvm.objective import ALONE, SIGNS, Problem
 from primalsvm.objective import Targets as Sizes
 from primalsvm.rows import Batch, Rows, Vector, join, sampled_squared_norms, shape, take_batch, widened
