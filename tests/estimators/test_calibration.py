@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification, make_multilabel_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 
 import primalsvm
 from primalsvm import SVC, LinearSVC, load
+from primalsvm.estimators import learner
 from primalsvm.estimators.calibration import Isotonic, Sigmoid, probabilities
 from primalsvm.persistence import ModelError
+from primalsvm.solution import Status
+from primalsvm.solvers.drive import drive
 from primalsvm.sources.svmlight import write_svmlight
 
 X, CODES = make_classification(240, 6, n_informative=4, n_classes=3, flip_y=0.2, random_state=0)
@@ -187,9 +192,26 @@ def test_they_are_there_only_if_asked_for():
     asked.partial_fit(X, NAMES)
     with pytest.raises(AttributeError) as raised:
         asked.predict_proba(X)
-    assert "they need a fit, which a stream (partial_fit) is not" in str(raised.value.__cause__)
+    assert "they need a whole fit, not a stream" in str(raised.value.__cause__)
     with pytest.raises(ValueError, match="probability must be 'sigmoid', 'isotonic', True or False, got 'platt'"):
         fresh(LINEAR, probability="platt").fit(X, NAMES)
+
+
+@pytest.mark.parametrize("fits", [1, 3])
+def test_ctrl_c_leaves_the_model_without(monkeypatch, fits):
+    """In the fit itself, or in that of a fold: nothing further is begun."""
+    begun = []
+
+    def cut_short(*arguments, **options):
+        solution = drive(*arguments, **options)
+        begun.append(solution)
+        return replace(solution, status=Status.INTERRUPTED) if len(begun) == fits else solution
+
+    monkeypatch.setattr(learner, "drive", cut_short)
+    model = fresh(LINEAR, probability=True)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, BINARY)
+    assert len(begun) == fits and model.predict(X).shape == (240,) and not hasattr(model, "predict_proba")
 
 
 def test_metadata_routing_makes_no_difference():

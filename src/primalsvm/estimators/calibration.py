@@ -6,6 +6,9 @@
 of a class against the rest, or of a label. They are fitted to scores of rows that were held out: the rows are cut into
 folds, and each fold is scored by a model of the others. The model itself is that of all rows. Those of more than two
 classes are divided by their sum.
+
+Weights count in all of it, and rows of weight 0 are not there. But a row of weight 2 lies in one fold, and the same row
+twice may lie in two: of probabilities it is nearly, not exactly, the same.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -17,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from primalsvm.inputs import as_multiplicity
 from primalsvm.rows import Vector
+from primalsvm.solution import Status
 
 FOLDS = 5
 METHODS = ("sigmoid", "isotonic")
@@ -89,8 +93,11 @@ def folds_of(strata: Vector | None, rows: int) -> int:
     return min(FOLDS, fewest)
 
 
-def calibrated(estimator: Any, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> list[Sigmoid | Isotonic]:
-    """A probability for each problem of a fitted estimator, from the scores of rows held out of others like it."""
+def calibrated(estimator: Any, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> list[Sigmoid | Isotonic] | None:
+    """A probability for each problem of a fitted estimator, from the scores of rows held out of others like it.
+
+    None after Ctrl-C.
+    """
     weight = as_multiplicity(sample_weight, len(y))
     present = y > 0 if estimator.multilabel_ else y[:, None] == estimator.classes_
     counting = np.ones(len(y), bool) if weight is None else weight > 0
@@ -99,6 +106,8 @@ def calibrated(estimator: Any, X: Any, y: npt.NDArray[Any], sample_weight: Any) 
     rows = np.flatnonzero(counting)
     strata = None if estimator.multilabel_ else present[rows].argmax(axis=1)
     scores = held_out_scores(estimator, X, y, weight, rows, strata)
+    if scores is None:
+        return None
     columns = present[rows, 1:] if scores.shape[1] == 1 else present[rows]
     heavy = None if weight is None else weight[rows]
     return [fitted(estimator.probability, scores[:, k], columns[:, k], heavy) for k in range(scores.shape[1])]
@@ -111,7 +120,7 @@ def held_out_scores(
     weight: Vector | None,
     rows: npt.NDArray[np.intp],
     strata: npt.NDArray[Any] | None,
-) -> Scores:
+) -> Scores | None:
     """The scores of some rows, each from a model that has not seen it and has the estimator's parameters."""
     from sklearn.model_selection import KFold, StratifiedKFold  # brings half of scikit-learn with it
 
@@ -126,6 +135,8 @@ def held_out_scores(
     for train, test in folds.split(rows, strata):
         seen, unseen = rows[train], rows[test]
         model.fit(X[seen][:, seen] if pairwise else X[seen], y[seen], None if weight is None else weight[seen])
+        if model.status_ is Status.INTERRUPTED:
+            return None
         found = model.decision_function(X[unseen][:, seen] if pairwise else X[unseen])
         scores[test] = found.reshape(len(test), -1)
     return scores

@@ -18,7 +18,7 @@ from primalsvm.estimators.targets import Classes, Labels, Targets
 from primalsvm.inputs import as_targets, as_weights
 from primalsvm.losses import Loss, by_name
 from primalsvm.rows import CSR, Batch, Dense
-from primalsvm.solution import Solution
+from primalsvm.solution import Solution, Status
 from primalsvm.sources.opening import AnySource, as_matrix
 
 
@@ -26,7 +26,9 @@ def _gives_probabilities(estimator: "Classifier") -> bool:
     if not method_of(estimator.probability):
         raise AttributeError("probabilities are computed only if asked for: probability='sigmoid', or 'isotonic'")
     if hasattr(estimator, "coef_") and not hasattr(estimator, "calibration_"):
-        raise AttributeError("this model has no probabilities: they need a fit, which a stream (partial_fit) is not")
+        raise AttributeError(
+            "this model has no probabilities: they need a whole fit, not a stream or one cut by Ctrl-C"
+        )
     return True
 
 
@@ -229,16 +231,18 @@ class Classifier(ClassifierMixin, Learner):
 
     def _calibrate(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
         self.__dict__.pop("calibration_", None)
-        if method_of(self.probability):
-            if isinstance(X, CSR | Dense):
-                X, y = as_matrix(X), np.asarray(y)
-            else:
-                X, y = validate_data(
-                    self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False,
-                    **self._y_checks,
-                )  # fmt: skip
-            y = as_targets(y)
-            self.calibration_ = calibrated(self, X, y if self.multilabel_ else y.reshape(-1), sample_weight)
+        if not method_of(self.probability) or self.status_ is Status.INTERRUPTED:
+            return
+        if isinstance(X, CSR | Dense):
+            X = as_matrix(X)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False, **self._y_checks
+            )
+        y = as_targets(y)
+        found = calibrated(self, X, y if self.multilabel_ else y.reshape(-1), sample_weight)
+        if found is not None:
+            self.calibration_ = found
 
     def _check_names(self, names: npt.NDArray[Any] | None) -> None:
         pass

@@ -35,7 +35,8 @@ class LinearSVC(LinearModel, StreamingClassifier):
         Regularise the intercept with the weights, as LIBLINEAR does.
     class_weight : dict, "balanced" or None, default=None
     probability : {"sigmoid", "isotonic"} or bool, default=False
-        Fit also `predict_proba`, to the scores of rows that five more fits hold out in turn; True is "sigmoid".
+        Fit also `predict_proba`, to the scores of rows that five more fits, to copies of the others, hold out in turn.
+        True is "sigmoid".
     certify : bool, default=True
         Compute the certificate.
     warm_start : bool, default=False
