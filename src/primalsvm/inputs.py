@@ -184,6 +184,17 @@ def _refuse(found: int, row: int, first: int = 0) -> None:
     raise ValueError(f"Input X {problem} (first seen in row {first + row})")
 
 
+def as_targets(y: Any) -> npt.NDArray[Any]:
+    """A y as an array, also if it is sparse.
+
+    Examples
+    --------
+    >>> as_targets(sp.csr_matrix([[0, 1]]))
+    array([[0, 1]])
+    """
+    return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+
+
 def checked_weights(weight: npt.ArrayLike, m: int) -> Vector:
     """Row weights, or one for all, as an array: finite, not negative, not so large that their sum overflows."""
     values = np.asarray(weight, dtype=np.float64)

@@ -50,6 +50,8 @@ def seeds(folder):
         (SVC(kernel="precomputed", n_components=6, approximation=Nystroem(landmarks="uniform")), X @ X.T, Y),
         (SVC(gamma=0.5, approximation=FourierFeatures(7), solver=Asset(n_iter=50), random_state=0, tol=1.0), X, Y),
         (SVC(gamma=0.5, lam=0.1, approximation="exact", tol=0.5, random_state=0), X, Y),
+        (LinearSVC(probability="sigmoid", random_state=0), X, np.digitize(X[:, 0], [0.3, 0.6])),
+        (LinearSVC(probability="isotonic", random_state=0), X, (X[:, :2] > 0.5).astype(int)),
     ):
         (clf if rows is None else clf.fit(rows, labels)).save(path)
         with safe_open(path, framework="np") as file:
@@ -114,7 +116,9 @@ def judge(path):
     said = [type(clf).__name__, len(repr(clf)) > 0, repr(clf.certificate_)[:1]]
     for rows in QUERIES if clf.n_features_in_ == X.shape[1] else (X @ X.T,):
         try:
-            assert clf.predict(rows).shape == (rows.shape[0],)
+            assert clf.predict(rows).shape[0] == rows.shape[0]
+            if hasattr(clf, "predict_proba"):
+                assert clf.predict_proba(rows).shape == (rows.shape[0], len(clf.classes_))
         except ValueError as error:
             said.append(str(error)[:40])
     return str(said)

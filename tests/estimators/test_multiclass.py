@@ -77,6 +77,23 @@ def test_class_weights_are_repetitions():
     np.testing.assert_allclose(balanced.coef_, LinearSVC(lam=0.01, class_weight=shares).fit(X, Y).coef_, atol=1e-9)
 
 
+@each_kind
+@pytest.mark.parametrize("unwanted", [["bee"], ["ant", "dog"]])
+def test_a_class_without_weight_is_as_if_absent(model, unwanted):
+    if isinstance(model, SVC):
+        model = SVC(**{**model.get_params(), "n_components": 40, "approximation": "fourier"})
+    wanted = ~np.isin(Y, unwanted)
+    absent = type(model)(**model.get_params()).fit(X[wanted], Y[wanted])
+    by_row = type(model)(**model.get_params()).fit(X, Y, sample_weight=wanted.astype(float))
+    weights = {name: float(name not in unwanted) for name in np.unique(Y)}
+    by_class = type(model)(**{**model.get_params(), "class_weight": weights}).fit(X, Y)
+    for found in (by_row, by_class):
+        np.testing.assert_array_equal(found.classes_, absent.classes_)
+        np.testing.assert_allclose(found.coef_, absent.coef_, atol=1e-6)
+    stopped = LinearSVC(lam=0.01, class_weight=weights, early_stopping=True, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(stopped.classes_, absent.classes_)
+
+
 def test_kernels_map_once_and_agree_with_one_against_the_rest():
     model = SVC(gamma=0.1, C=1.0, approximation="fourier", n_components=64, random_state=0)
     together = model.fit(X, Y)
@@ -128,8 +145,10 @@ def test_a_fit_that_falls_short_says_how_many_problems_do():
 
 
 def test_refusals(tmp_path):
-    with pytest.raises(ValueError, match="the class 'dog' has no rows of positive weight"):
-        LinearSVC().fit(X, Y, sample_weight=(Y != "dog").astype(float))
+    with pytest.raises(ValueError, match="one class only has rows of positive weight"):
+        LinearSVC().fit(X, Y, sample_weight=(Y == "dog").astype(float))
+    with pytest.raises(ValueError, match="class_weight must not be negative"):
+        LinearSVC(class_weight={"ant": 1, "bee": 1, "cat": 1, "dog": -1}).fit(X, Y)
     from primalsvm import Checkpoint
 
     with pytest.raises(ValueError, match="a checkpoint is of one problem"):

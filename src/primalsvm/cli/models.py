@@ -55,9 +55,14 @@ def _lines(clf: Any, source: Any) -> Iterator[str]:
     names = {label: label_text(label) for label in getattr(clf, "classes_", np.zeros(0)).tolist()}
     columns = ["score"] if len(names) == 2 else list(names.values())
     head = _csv([["class", *columns] if names else ["prediction"]])
+    labels = getattr(clf, "multilabel_", False)
+    if labels:
+        head = _csv([[f"{what} {name}" for what in ("label", "score") for name in names.values()]])
     for scores, _ in clf.judged(source, labelled=False):
         rows = scores.reshape(len(scores), -1).tolist()
-        if names:
+        if labels:
+            rows = [[*told, *row] for told, row in zip(clf.named(scores).tolist(), rows, strict=True)]
+        elif names:
             rows = [[names[label], *row] for label, row in zip(clf.named(scores).tolist(), rows, strict=True)]
         yield head + _csv(rows)
         head = ""

@@ -8,6 +8,7 @@ import numpy as np
 
 import primalsvm
 from primalsvm import losses
+from primalsvm.estimators.calibration import Isotonic, Sigmoid
 from primalsvm.estimators.classifier import Classifier
 from primalsvm.estimators.kernel import KernelModel
 from primalsvm.estimators.learner import Learner
@@ -41,7 +42,7 @@ PARTS = (
     *(Asset, BlockAscent, DualAscent, KernelPegasos, Newton, Pegasos),
     *KERNELS,
     *(kernels.Points, FourierMap, KernelValues, NystroemMap, FourierFeatures, Nystroem),
-    *(Certificate, Status, SvmlightLayout, TableLayout),
+    *(Certificate, Status, SvmlightLayout, TableLayout, Sigmoid, Isotonic),
 )
 KNOWN: dict[str, type] = {part.__name__: part for part in PARTS}
 
@@ -98,7 +99,11 @@ def agree(estimator: Any) -> None:
             estimator.classes_.ndim == 1 < len(estimator.classes_)
         ):
             raise ModelError("there must be two classes or more")
-        problems = len(estimator.classes_) if len(estimator.classes_) > 2 else 1
+        estimator.multilabel_ = getattr(estimator, "multilabel_", False)  # files from before labels say nothing of them
+        if not isinstance(estimator.multilabel_, bool):
+            raise ModelError("whether it has labels must be true or false")
+        problems = len(estimator.classes_) if len(estimator.classes_) > 2 or estimator.multilabel_ else 1
+        _agree_on_probabilities(getattr(estimator, "calibration_", None), problems)
     _expect(estimator.coef_, (d,) if isinstance(estimator, LinearSVR) else (problems, d), "coef_", (np.float64,))
     _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
@@ -112,6 +117,20 @@ def agree(estimator: Any) -> None:
     ):
         raise ModelError("its layout is not one, or has another number of features")
     _agree_on_the_fit(estimator)
+
+
+def _agree_on_probabilities(calibration: Any, problems: int) -> None:
+    if calibration is None:
+        return
+    if not isinstance(calibration, list) or len(calibration) != problems:
+        raise ModelError("its probabilities do not agree with its classes")
+    for one in calibration:
+        if isinstance(one, Isotonic):
+            shape = np.shape(one.scores)
+            _expect(one.scores, shape if len(shape) == 1 and shape[0] else (1,), "the knots of a probability")
+            _expect(one.probabilities, shape, "a probability at its knots")
+        elif not (isinstance(one, Sigmoid) and type(one.a) is type(one.b) is float and np.isfinite(one).all()):
+            raise ModelError("one of its probabilities is no function that is known")
 
 
 def _agree_on_the_fit(estimator: Any) -> None:

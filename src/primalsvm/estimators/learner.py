@@ -19,7 +19,7 @@ import primalsvm
 from primalsvm.checkpoints import Checkpoint, Keeper, identity
 from primalsvm.estimators.progress import progress_bar
 from primalsvm.estimators.targets import Targets
-from primalsvm.inputs import as_batch, as_rows, refuse_text_columns
+from primalsvm.inputs import as_batch, as_rows, as_targets, refuse_text_columns
 from primalsvm.losses import Loss
 from primalsvm.memory import available
 from primalsvm.objective import Problem
@@ -72,6 +72,7 @@ class Learner(BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
             The kernel matrix if the kernel is "precomputed".
         y : array of shape (n_samples,); a source brings its own
+            Of a classifier also 0 and 1 of shape (n_samples, n_labels), sparse or not: which rows have which labels.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 is the same as the row twice, 0 the same as no row.
 
@@ -82,7 +83,9 @@ class Learner(BaseEstimator):
         if isinstance(X, str | os.PathLike):
             raise TypeError(f"X is a path: fit(primalsvm.open({os.fspath(X)!r})) reads it")
         if not is_source(X):
-            return self._fit(X, y, sample_weight, None)
+            self._fit(X, y, sample_weight, None)
+            self._calibrate(X, y, sample_weight)
+            return self
         if y is not None:
             raise ValueError("a source brings its own labels: y must not be given")
         self._check_parameters()
@@ -92,7 +95,10 @@ class Learner(BaseEstimator):
             if not len(found.y):
                 raise ValueError(f"{X.path} holds no rows")
             self._check_names(found.names)
+            if found.cache is not None:
+                self._check_larger_than_memory()
             self._fit(found.X, found.y, sample_weight, found.cache)
+            self._calibrate(found.X, found.y, sample_weight)
             self._name(found.names)
         self.layout_: Layout | None = found.layout
         if isinstance(found.layout, TableLayout):
@@ -122,6 +128,12 @@ class Learner(BaseEstimator):
     def _weigh(self, batch: Batch, targets: Any) -> Batch:
         """The rows with all their weights."""
         return batch
+
+    def _check_larger_than_memory(self) -> None:
+        """Refuse what cannot be done with rows that do not fit into memory."""
+
+    def _calibrate(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
+        """What is learnt of the scores after a fit."""
 
     def _check_names(self, names: npt.NDArray[Any] | None) -> None:
         """Refuse text where numbers are needed."""
@@ -208,7 +220,7 @@ class Learner(BaseEstimator):
                 self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
             )
         self.__dict__.pop("layout_", None)
-        given = np.asarray(y)
+        given = as_targets(y)
         batch = as_batch(X, np.zeros(given.shape[:1]), sample_weight, rows_checked=rows_checked)
         targets = self._targets_of(given, batch)
         self.n_samples_fit_ = int(given.shape[0])
@@ -303,8 +315,8 @@ class Learner(BaseEstimator):
         self.n_steps_ = sum(solution.n_steps for solution in found)
         short = [solution for solution in found if self._falls_short(solution)]
         if short:
-            which = "" if len(found) == 1 else f" ({len(short)} of {len(found)} problems)"
-            warnings.warn(f"{type(self).__name__} {short[0].message}{which}", ConvergenceWarning, stacklevel=stacklevel)
+            which = "" if len(found) == 1 else f"({len(short)} of {len(found)} problems) "
+            warnings.warn(f"{type(self).__name__} {which}{short[0].message}", ConvergenceWarning, stacklevel=stacklevel)
 
     def _falls_short(self, solution: Solution) -> bool:
         proof = solution.certificate

@@ -1,5 +1,6 @@
 """Linear models: the features are the rows themselves."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -7,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from primalsvm.estimators.learner import Examples
+from primalsvm.estimators.scaling import advice
 from primalsvm.estimators.streaming import Streaming
 from primalsvm.inputs import as_rows
 from primalsvm.memory import check_fits
 from primalsvm.rows import Batch, Rows, Stored, Vector, shape
+from primalsvm.solution import Solution
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.drive import SMALL, choose
@@ -51,9 +54,17 @@ class LinearModel(Streaming):
                 solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
                 in_files = Examples(training.batch._replace(rows=filed), training.targets)
                 solutions = self._solve(problem, in_files, validation, seed, solver)
-        self._keep(solutions, rows.targets)
+        self._keep(self._explained(solutions, rows.batch), rows.targets)
         self._end_stream()
         return self
+
+    def _explained(self, solutions: list[Solution], batch: Batch) -> list[Solution]:
+        """A fit that falls short says so if the features differ much in size."""
+        short = [self._falls_short(solution) for solution in solutions]
+        if not any(short):
+            return solutions
+        more = advice(batch, getattr(self, "feature_names_in_", None), type(self).__name__)
+        return [replace(one, message=one.message + more * fell) for one, fell in zip(solutions, short, strict=True)]
 
     def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
         """⟨w, x⟩ + b for every row."""

@@ -14,7 +14,7 @@ class LinearSVC(LinearModel, StreamingClassifier):
     """Linear support vector classification to a proven accuracy.
 
     Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`. Of
-    more than two classes, each against the rest.
+    more than two classes, each against the rest; of labels (a y of several columns), each by itself.
 
     Parameters
     ----------
@@ -34,6 +34,9 @@ class LinearSVC(LinearModel, StreamingClassifier):
     penalize_intercept : bool, default=False
         Regularise the intercept with the weights, as LIBLINEAR does.
     class_weight : dict, "balanced" or None, default=None
+    probability : {"sigmoid", "isotonic"} or bool, default=False
+        Fit also `predict_proba`, to the scores of rows that five more fits, to copies of the others, hold out in turn.
+        True is "sigmoid".
     certify : bool, default=True
         Compute the certificate.
     warm_start : bool, default=False
@@ -58,13 +61,17 @@ class LinearSVC(LinearModel, StreamingClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) if there are more than two classes
+    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) if there are more than two classes, or labels
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,); of labels, their numbers
+    multilabel_ : bool
+        Whether y had several columns.
     certificate_ : Certificate or None
         Proof of accuracy: D ≤ P* ≤ P; of several problems, their sums.
     certificates_ : list
-        The certificate of each problem.
+        The certificate of each problem; None for a label that all rows agree on, which is none.
+    calibration_ : list, with `probability`
+        The function of the score that each probability is.
     history_ : structured ndarray
         One row per evaluation: epoch, steps, seconds, primal, dual, gap, validation_error.
     status_ : Status
@@ -102,6 +109,7 @@ class LinearSVC(LinearModel, StreamingClassifier):
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        probability: bool | Literal["sigmoid", "isotonic"] = False,
         certify: bool = True,
         warm_start: bool = False,
         early_stopping: bool = False,

@@ -12,11 +12,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from primalsvm.estimators.classifier import Classifier, label_codes
+from primalsvm.estimators.classifier import Classifier, label_codes, one_column
 from primalsvm.estimators.learner import Examples, Learner
 from primalsvm.estimators.regressor import Regressor
 from primalsvm.estimators.targets import Classes, Numbers, Targets
-from primalsvm.inputs import as_batch, as_multiplicity, as_weights, refuse_text_columns
+from primalsvm.inputs import as_batch, as_multiplicity, as_targets, as_weights, refuse_text_columns
 from primalsvm.objective import ALONE, SIGNS, Problem
 from primalsvm.objective import Targets as Sizes
 from primalsvm.rows import Batch, Rows, Vector, join, sampled_squared_norms, shape, take_batch, widened
@@ -78,7 +78,7 @@ class Streaming(Learner):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=first, **self._y_checks
         )
-        targets = self._stream_targets(np.asarray(y), classes, first)
+        targets = self._stream_targets(as_targets(y), classes, first)
         if first:
             self._forget_fit()
         labels = np.stack([targets.labels(k) for k in range(targets.count)])
@@ -119,7 +119,7 @@ class Streaming(Learner):
         """A stream begins: what an earlier fit has told is no longer so."""
         self.n_samples_seen_ = 0
         self.certificate_ = None
-        for name in ("history_", "status_", "layout_", "n_samples_fit_", "certificates_"):
+        for name in ("history_", "status_", "layout_", "n_samples_fit_", "certificates_", "calibration_"):
             self.__dict__.pop(name, None)
 
     def _end_stream(self) -> None:
@@ -270,6 +270,9 @@ class StreamingClassifier(Classifier, Streaming):
     def _stream_targets(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None, first: bool) -> Classes:
         self._check_parameters()
         self._check_features()
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise ValueError("partial_fit learns one class a row; labels, a y of several columns, need fit")
+        y = one_column(y)
         if first:
             check_classification_targets(y)
             found, _ = label_codes(np.asarray(y if classes is None else classes))
@@ -278,7 +281,7 @@ class StreamingClassifier(Classifier, Streaming):
                     f"two classes or more are needed, got {found.tolist()}: name them in the first call, "
                     "partial_fit(X, y, classes)"
                 )
-            self.classes_ = found
+            self.classes_, self.multilabel_ = found, False
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"this stream began with the classes {self.classes_.tolist()}, got {classes!r}")
         unknown = np.setdiff1d(y, self.classes_).tolist()

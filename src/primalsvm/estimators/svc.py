@@ -45,6 +45,9 @@ class SVC(KernelModel, StreamingClassifier):
     penalize_intercept : bool, default=False
         Regularise the intercept with the weights.
     class_weight : dict, "balanced" or None, default=None
+    probability : {"sigmoid", "isotonic"} or bool, default=False
+        Fit also `predict_proba`, to the scores of rows that five more fits, to copies of the others, hold out in turn.
+        True is "sigmoid".
     certify : bool, default=True
         Compute the certificate.
     warm_start : bool, default=False
@@ -76,7 +79,8 @@ class SVC(KernelModel, StreamingClassifier):
     landmarks_ : array of shape (s, n_features), with Nyström features
     support_ : ndarray, with "exact"
         Which rows are support vectors.
-    classes_, certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
+    classes_, multilabel_, calibration_, certificate_, certificates_, history_, status_, solver_, n_iter_, n_steps_,
+    n_features_in_, n_samples_fit_, layout_
         As in `LinearSVC`; the certificate is that of the mapped problem.
 
     Examples
@@ -108,6 +112,7 @@ class SVC(KernelModel, StreamingClassifier):
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        probability: bool | Literal["sigmoid", "isotonic"] = False,
         certify: bool = True,
         warm_start: bool = False,
         early_stopping: bool = False,

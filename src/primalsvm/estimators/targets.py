@@ -1,6 +1,7 @@
 """What y becomes: one vector of labels for each problem that is solved, and back again.
 
     Classes   two classes: signs; more: one against the rest, a problem for each
+    Labels    any number of labels a row: a problem for each label, but not for one that all rows agree on
     Numbers   y = c + s y' with c the median (where the intercept is free) and s such that P(0) is ½ at most
 
 A regression with targets far from 1 in size is the same problem in other units, and solvers that know margins of 1 are
@@ -53,10 +54,11 @@ class Targets(Protocol):
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes, sorted, and each row's index into them."""
+    """The classes, sorted, each row's index into them (−1: a row that counts for nothing), and the classes' weights."""
 
     classes: npt.NDArray[Any]
     codes: npt.NDArray[Any]
+    weights: Vector | None = None
 
     @property
     def count(self) -> int:
@@ -69,17 +71,75 @@ class Classes:
     def strata(self) -> Vector:
         return self.codes
 
-    def check(self, batch: Batch) -> None:
-        weight = np.broadcast_to(batch.weight.values, self.codes.shape)
-        there = np.bincount(self.codes, weights=weight, minlength=len(self.classes)) > 0
+    def row_weights(self, given: Vector) -> Vector:
+        """The rows' weights, given ones times those of the classes."""
+        given = np.broadcast_to(given, self.codes.shape)
+        return given if self.weights is None else given * np.where(self.codes < 0, 0.0, self.weights[self.codes])
+
+    def that_count(self, given: Vector) -> "Classes":
+        """The classes that have rows of positive weight; one without is as if its rows were not there."""
+        there = np.bincount(self.codes + 1, self.row_weights(given), len(self.classes) + 1)[1:] > 0
         if np.count_nonzero(there) < 2:
             raise ValueError("one class only has rows of positive weight: two classes are needed")
+        if there.all():
+            return self
+        codes = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)[self.codes]
+        return Classes(self.classes[there], codes, None if self.weights is None else self.weights[there])
+
+    def check(self, batch: Batch) -> None:
+        there = np.zeros(len(self.classes), bool)
+        there[self.codes[np.broadcast_to(batch.weight.values, self.codes.shape) > 0]] = True
         if not there.all():
             missing = self.classes[np.flatnonzero(~there)[0]].item()
             raise ValueError(f"the class {missing!r} has no rows of positive weight")
 
     def take(self, rows: Vector) -> "Classes":
         return replace(self, codes=self.codes[rows])
+
+    def problem(self, problem: Problem) -> Problem:
+        return problem
+
+    def restored(self, solution: Solution) -> Solution:
+        return solution
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which rows have which label; a problem is solved for those that are neither at all rows nor at none."""
+
+    present: npt.NDArray[np.bool_]  # a column for each label
+    varying: npt.NDArray[np.intp]
+    constants: dict[int, bool]  # the other labels, and whether all rows have them
+
+    @classmethod
+    def of(cls, present: npt.NDArray[np.bool_], weight: Vector) -> "Labels":
+        """Labels of rows with these weights."""
+        counted = present[np.broadcast_to(weight, present.shape[:1]) > 0]
+        constant = counted.all(axis=0) | ~counted.any(axis=0)
+        if constant.all():
+            raise ValueError("every label is at all rows or at none: there is nothing to learn")
+        constants = {int(k): bool(counted[0, k]) for k in np.flatnonzero(constant)}
+        return cls(present, np.flatnonzero(~constant), constants)
+
+    @property
+    def count(self) -> int:
+        return len(self.varying)
+
+    def labels(self, k: int) -> Vector:
+        return np.where(self.present[:, self.varying[k]], 1.0, -1.0)
+
+    @property
+    def strata(self) -> None:
+        return None
+
+    def check(self, batch: Batch) -> None:
+        counted = self.present[np.broadcast_to(batch.weight.values, self.present.shape[:1]) > 0][:, self.varying]
+        constant = self.varying[counted.all(axis=0) | ~counted.any(axis=0)].tolist()
+        if constant:
+            raise ValueError(f"label {constant[0]} is at all of the rows left to train on, or at none")
+
+    def take(self, rows: Vector) -> "Labels":
+        return replace(self, present=self.present[rows])
 
     def problem(self, problem: Problem) -> Problem:
         return problem
