@@ -105,3 +105,51 @@ def minimum(problem, X, y, c=None):
 
     options = {"maxiter": 10_000, "ftol": 0.0, "gtol": 1e-11, "maxcor": 50}
     return scipy.optimize.minimize(both, np.zeros(d + 1), jac=True, method="L-BFGS-B", options=options).fun
+
+
+# ---- rankings, pair by pair ------------------------------------------------------------------------------------------
+
+
+def pairs(y, q, c):
+    """(i, j, cᵢ cⱼ) of all pairs of one query with yᵢ > yⱼ and a positive weight."""
+    i, j = np.nonzero((y[:, None] > y[None, :]) & (q[:, None] == q[None, :]))
+    there = c[i] * c[j] > 0
+    return i[there], j[there], (c[i] * c[j])[there]
+
+
+def ranking_primal(lam, X, y, q, c, w):
+    """λ/2 ‖w‖² + the mean hinge over pairs."""
+    i, j, cc = pairs(y, q, c)
+    return lam / 2 * w @ w + cc @ np.maximum(0, 1 - (X[i] - X[j]) @ w) / cc.sum()
+
+
+def ranking_minimum(lam, X, y, q, c):
+    """(D, P) close together around P*: the dual over a box, by a quasi-Newton method; and P there."""
+    i, j, cc = pairs(y, q, c)
+    share, rows = cc / cc.sum(), X[i] - X[j]
+
+    def dual(theta):
+        w = rows.T @ (share * theta) / lam
+        return len(i) * (lam / 2 * w @ w - share @ theta), len(i) * share * (rows @ w - 1)
+
+    options = {"maxiter": 2_000, "maxfun": 4_000, "ftol": 0.0, "gtol": 1e-12, "maxcor": 50}
+    theta = np.full(len(i), 0.5)
+    for _ in range(5):  # its search along a line may end in rounding: again, with a fresh memory
+        theta = scipy.optimize.minimize(
+            dual, theta, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(i), options=options
+        ).x
+        lower = -dual(theta)[0] / len(i)
+        upper = ranking_primal(lam, X, y, q, c, rows.T @ (share * theta) / lam)
+        if upper - lower <= 1e-5 * upper:
+            break
+    return lower, upper
+
+
+def relevant(m, d, queries, levels=5, seed=0):
+    """A ranking problem with noise: (X, y, q); levels=None: all relevances differ."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    q = rng.integers(queries, size=m)
+    z = X @ rng.normal(size=d) / np.sqrt(d) + 0.5 * rng.normal(size=m) + 0.3 * rng.normal(size=queries)[q]
+    y = z if levels is None else np.digitize(z, np.quantile(z, np.arange(1, levels) / levels)).astype(float)
+    return X, y, q

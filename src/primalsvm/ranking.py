@@ -15,12 +15,15 @@ does. A Fenwick tree over the levels counts them: O(m log m) for any number of l
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from primalsvm.compiled import kernel
-from primalsvm.rows import Batch, Vector, inner, shape
+from primalsvm.inputs import as_batch
+from primalsvm.rows import CSR, Batch, Stored, Vector, fetched, inner, shape
 from primalsvm.team import ONCE_EACH, Team
 
 SHORT = 48  # rows up to which a query is sorted by insertion
@@ -50,6 +53,7 @@ class Queries(NamedTuple):
     below: Vector  # where the rows of the same level begin: from the query's start to here are those of lower levels
     weight: Vector  # cᵢ
     pairs: float  # N
+    n_pairs: int  # whatever their weight
     idle: int  # queries with one level only, which have no pairs
 
 
@@ -81,7 +85,28 @@ def queries_of(batch: Batch) -> Queries:
     level = new_level.cumsum() - 1
     before = np.append(0.0, c.cumsum())
     pairs = float(c @ (before[below] - before[first]))
-    return Queries(row, starts, level - level[first], levels[levels > 1], below, c, pairs, int((levels == 1).sum()))
+    n_pairs, idle = int((below - first).sum()), int((levels == 1).sum())
+    return Queries(row, starts, level - level[first], levels[levels > 1], below, c, pairs, n_pairs, idle)
+
+
+def formed(batch: Batch, queries: Queries) -> Batch:
+    """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight cᵢ cⱼ, where they are few.
+
+    With them a ranking is a classification: P is that of `Problem(Hinge(), lam)`.
+    """
+    first = np.repeat(queries.starts[:-1], np.diff(queries.starts))
+    lower = queries.below - first  # how many rows are below each
+    high = np.repeat(np.arange(first.shape[0]), lower)
+    low = np.arange(queries.n_pairs) - np.repeat(lower.cumsum() - lower, lower) + np.repeat(first, lower)
+    rows = [_matrix(fetched(batch.rows, queries.row[chosen])) for chosen in (high, low)]
+    return as_batch(rows[0] - rows[1], np.ones(queries.n_pairs), queries.weight[high] * queries.weight[low])
+
+
+def _matrix(rows: Stored) -> Any:
+    if isinstance(rows, CSR):
+        parts = rows.data.astype(np.float64), rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+        return sp.csr_array(parts, shape=shape(rows))
+    return rows.values.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -110,7 +135,9 @@ class Ranking:
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
 
     def settled(self, batch: Batch) -> "Ranking":
-        """The same problem, with the queries of these rows."""
+        """The same problem, with the queries of these rows, unless it has them already."""
+        if self.queries is not None:
+            return self
         queries = queries_of(batch)
         if not queries.pairs > 0:
             raise ValueError("no query has rows of two levels of relevance: there are no pairs to learn from")
@@ -140,7 +167,7 @@ class Ranking:
         def part(first: int, last: int) -> float:
             return float(_count_violations(queries, scores, first, last, r))
 
-        violated = sum(team.run(part, list(zip(edges[:-1], edges[1:], strict=True))))
+        violated = sum(team.run(part, list(pairwise(edges))))
         r /= queries.pairs
         return Plane(violated / queries.pairs, r)
 
@@ -189,12 +216,12 @@ def _sum_up_to(tree, p):  # type: ignore[no-untyped-def]  # compiled
 @kernel
 def _count_violations(queries, scores, first, last, r):  # type: ignore[no-untyped-def]  # compiled
     """Σ_V cᵢ cⱼ over the queries first … last − 1, and N rᵢ of their rows."""
-    row, starts, level, levels, _, weight, _, _ = queries
+    row, starts, level, levels, _, weight, _, _, _ = queries
     longest, most = 0, 0
     for q in range(first, last):
         longest, most = max(longest, starts[q + 1] - starts[q]), max(most, levels[q])
     plain, z, c, below = np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
-    l, order, trees = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(most + 1)
+    rank, order, trees = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(most + 1)
     total = 0.0
     for q in range(first, last):
         a, n, top = starts[q], starts[q + 1] - starts[q], levels[q]
@@ -202,23 +229,23 @@ def _count_violations(queries, scores, first, last, r):  # type: ignore[no-untyp
             plain[k] = scores[row[a + k]]
         _sort(plain[:n], order[:n])
         for k in range(n):
-            z[k], c[k], l[k] = plain[order[k]], weight[a + order[k]], level[a + order[k]]
+            z[k], c[k], rank[k] = plain[order[k]], weight[a + order[k]], level[a + order[k]]
         # "z[i] − z[j] < 1" is asked in the same words for both rows of a pair: rounding must not part them.
         tree = trees[: top + 1]
         tree[:] = 0.0
         j = n - 1
         for i in range(n - 1, -1, -1):  # i as the higher one: the lower levels among those with a score above z[i] − 1
             while j >= 0 and z[i] - z[j] < 1.0:
-                _insert(tree, l[j] + 1, c[j])
+                _insert(tree, rank[j] + 1, c[j])
                 j -= 1
-            below[i] = _sum_up_to(tree, l[i])
+            below[i] = _sum_up_to(tree, rank[i])
             total += c[i] * below[i]
         tree[:] = 0.0
         i = 0
         for j in range(n):  # j as the lower one: the higher levels among those with a score below z[j] + 1
             while i < n and z[i] - z[j] < 1.0:
-                _insert(tree, top - l[i], c[i])
+                _insert(tree, top - rank[i], c[i])
                 i += 1
-            above = _sum_up_to(tree, top - 1 - l[j])
+            above = _sum_up_to(tree, top - 1 - rank[j])
             r[row[a + order[j]]] = c[j] * (above - below[j])
     return total
