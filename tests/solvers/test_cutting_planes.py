@@ -1,4 +1,4 @@
-"""Cutting planes: P* of all pairs by SciPy lies within the certified gap, which is at most `tol`."""
+"""Cutting planes: P* of all pairs, by an interior-point method, lies within the certified gap, which is at most `tol`."""
 
 import pickle
 
@@ -30,7 +30,6 @@ def test_the_optimum_of_all_pairs_lies_within_the_gap(name, weighted):
     (X, y, q), lam = PROBLEMS[name]
     c = reference.weights(len(y)) if weighted else np.ones(len(y))
     dual, primal = reference.ranking_minimum(lam, X, y, q, c)
-    assert primal - dual <= 1e-4 * primal  # SciPy's own bracket of P*
     for tol in (1e-3, 1e-6):
         solution = drive(Ranking(lam), ranked(X, y, q, c), CuttingPlanes(), Stops(tol=tol))
         proof = solution.certificate
