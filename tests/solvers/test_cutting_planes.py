@@ -1,4 +1,4 @@
-"""Cutting planes: P* of all pairs, by an interior-point method, lies within the certified gap, which is at most `tol`."""
+"""Cutting planes: P* of all pairs, by an interior-point method, is within the certified gap, which is at most `tol`."""
 
 import pickle
 
