@@ -21,10 +21,10 @@ SECONDS = 5.0  # "in seconds"
 
 ABOUT = (
     "NDCG@10 on `lambdarank` (3,005 rows in 201 queries to train on, 768 in 50 to test), beside scikit-learn's "
-    "LinearSVR fitted to the relevances. For both, C is the best of a grid by the NDCG@10 of five folds of the training "
-    "queries; features as they are and standardised, and for the promise each contestant has the one that its own folds "
-    "prefer. The test rows choose nothing. 50 queries are few: the standard error is that of the paired difference. "
-    "Queries with one level of relevance do not count.\n\n"
+    "LinearSVR fitted to the relevances. For both, C is the best of a grid by the NDCG@10 of five folds of the "
+    "training queries; features as they are and standardised, and for the promise each contestant has the one that "
+    "its own folds prefer. The test rows choose nothing. 50 queries are few: the standard error is that of the paired "
+    "difference. Queries with one level of relevance do not count.\n\n"
     "Seconds to a certified relative gap of 1e-3, one thread, of `LinearRanker.fit` (checks included) on generated "
     "rows: 2,000 queries with five levels, and one query with two levels (AUC, a fifth of the rows relevant)."
 )
