@@ -125,3 +125,12 @@ def arxiv(category: str = "cs") -> Split:
         belongs = (labels == category) | np.char.startswith(labels, category + ".")
         parts += [X, np.where(belongs, 1.0, -1.0)]
     return Split(*parts)
+
+
+def lambdarank(part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """LightGBM's learning-to-rank example, "train" or "test": rows, relevances 0 … 4, queries."""
+    from primalsvm.sources.svmlight import read_svmlight
+
+    rows = read_svmlight(raw(f"lambdarank/rank.{part}.xz"), n_features=301, zero_based=True)
+    sizes = np.loadtxt(raw(f"lambdarank/rank.{part}.query"), dtype=int)
+    return rows.X.toarray(), rows.y, np.repeat(np.arange(len(sizes)), sizes)

@@ -30,6 +30,7 @@ TITLES = {
     "passes": "One pass",
     "memory": "Memory",
     "growth": "Growth",
+    "ranking": "Ranking",
     "files": "Files",
     "larger": "Larger than memory",
     "startup": "Start-up",

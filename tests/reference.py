@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.special import expit, xlogy
 
 from primalsvm.losses import Hinge, Logistic, SmoothedHinge, SquaredHinge
+from tests.real.interior_point import solve_hinge
 
 LOSSES = [Hinge(), SquaredHinge(), SmoothedHinge(0.5), Logistic()]
 
@@ -105,3 +106,37 @@ def minimum(problem, X, y, c=None):
 
     options = {"maxiter": 10_000, "ftol": 0.0, "gtol": 1e-11, "maxcor": 50}
     return scipy.optimize.minimize(both, np.zeros(d + 1), jac=True, method="L-BFGS-B", options=options).fun
+
+
+# ---- rankings, pair by pair ------------------------------------------------------------------------------------------
+
+
+def pairs(y, q, c):
+    """(i, j, cᵢ cⱼ) of all pairs of one query with yᵢ > yⱼ and a positive weight."""
+    i, j = np.nonzero((y[:, None] > y[None, :]) & (q[:, None] == q[None, :]))
+    there = c[i] * c[j] > 0
+    return i[there], j[there], (c[i] * c[j])[there]
+
+
+def ranking_primal(lam, X, y, q, c, w):
+    """λ/2 ‖w‖² + the mean hinge over pairs."""
+    i, j, cc = pairs(y, q, c)
+    return lam / 2 * w @ w + cc @ np.maximum(0, 1 - (X[i] - X[j]) @ w) / cc.sum()
+
+
+def ranking_minimum(lam, X, y, q, c):
+    """(D, P) on both sides of P*, within 1e-8 of each other: all pairs, by an interior-point method."""
+    i, j, cc = pairs(y, q, c)
+    upper, lower = solve_hinge(X[i] - X[j], np.ones(len(i)), lam, cc, free_intercept=False)
+    assert upper - lower <= 1e-8 * upper
+    return lower, upper
+
+
+def relevant(m, d, queries, levels=5, seed=0):
+    """A ranking problem with noise: (X, y, q); levels=None: all relevances differ."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    q = rng.integers(queries, size=m)
+    z = X @ rng.normal(size=d) / np.sqrt(d) + 0.5 * rng.normal(size=m) + 0.3 * rng.normal(size=queries)[q]
+    y = z if levels is None else np.digitize(z, np.quantile(z, np.arange(1, levels) / levels)).astype(float)
+    return X, y, q

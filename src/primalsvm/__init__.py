@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from primalsvm.checkpoints import Checkpoint
     from primalsvm.estimators.files import load
+    from primalsvm.estimators.linear_ranker import LinearRanker
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.linear_svr import LinearSVR
     from primalsvm.estimators.svc import SVC
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from primalsvm.objective import Problem
     from primalsvm.solution import Certificate, Solution, Status
     from primalsvm.solvers.asset import Asset
+    from primalsvm.solvers.cutting_planes import CuttingPlanes
     from primalsvm.solvers.drive import solve
     from primalsvm.solvers.dual_ascent import DualAscent
     from primalsvm.solvers.newton import Newton
@@ -39,11 +41,13 @@ _HOME = {
     "Asset": "solvers.asset",
     "Certificate": "solution",
     "Checkpoint": "checkpoints",
+    "CuttingPlanes": "solvers.cutting_planes",
     "DualAscent": "solvers.dual_ascent",
     "EpsilonInsensitive": "losses",
     "FourierFeatures": "estimators.transformers",
     "Hinge": "losses",
     "Huber": "losses",
+    "LinearRanker": "estimators.linear_ranker",
     "LinearSVC": "estimators.linear_svc",
     "LinearSVR": "estimators.linear_svr",
     "Logistic": "losses",
@@ -70,11 +74,13 @@ __all__ = [
     "Asset",
     "Certificate",
     "Checkpoint",
+    "CuttingPlanes",
     "DualAscent",
     "EpsilonInsensitive",
     "FourierFeatures",
     "Hinge",
     "Huber",
+    "LinearRanker",
     "LinearSVC",
     "LinearSVR",
     "Logistic",

@@ -11,7 +11,7 @@ One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); e
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -34,6 +34,16 @@ class Evaluation(NamedTuple):
     b: float
     primal: float
     dual: float
+
+
+class Objective(Protocol):
+    """What the driver has to know of a problem; the rest is between the problem and its solvers."""
+
+    def settled(self, batch: Batch) -> Self:
+        """The same problem, with what these rows say of it."""
+
+    def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
+        """How wrong (w, b) is on other rows."""
 
 
 class Targets(NamedTuple):
@@ -111,6 +121,14 @@ class Problem:
     def mean_loss(self, batch: Batch, scores: Vector, b: float) -> float:
         """(1/Σc) Σ cᵢ ℓ(yᵢ, scoreᵢ + b)."""
         return float(_loss_sum(self.loss, batch.y, batch.weight, scores, b)) / total_weight(batch)
+
+    def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
+        """The weighted share of rows on the wrong side; of a regression, the mean loss."""
+        scores = team.scores(batch.rows, w)
+        if not self.loss.of_signs:
+            return self.mean_loss(batch, scores, b)
+        wrong = (scores + b > 0) != (batch.y > 0)
+        return float(np.average(wrong, weights=np.broadcast_to(batch.weight.values, wrong.shape)))
 
     def evaluate_primal(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[float, float, Vector]:
         """b (the best one for w, if it is free), P(w, b), and the scores ⟨w, xᵢ⟩ it took."""

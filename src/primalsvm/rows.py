@@ -53,6 +53,14 @@ class Gram(NamedTuple):
     number: Vector  # which rows they are
 
 
+class Pairs(NamedTuple):
+    """Differences of rows: row k is x_high[k] − x_low[k]. Kernels read them; there are no passes over all of them."""
+
+    rows: "CSR | Dense"
+    high: Vector
+    low: Vector
+
+
 class Files(NamedTuple):
     """What there is to know of rows in files."""
 
@@ -116,6 +124,10 @@ def squared_norm(rows: Any, i: Any) -> Any:
     """‖xᵢ‖², in double precision."""
 
 
+def product(rows: Any, i: Any, j: Any) -> Any:
+    """⟨xᵢ, xⱼ⟩ of stored rows, in double precision."""
+
+
 def fetch(rows: Any, i: Any) -> None:
     """Start loading row i into the cache."""
 
@@ -146,6 +158,13 @@ def prefetch(context: Any, array: Any, index: Any) -> Any:
 
 @overload(dot)
 def _dot(rows: Any, i: Any, w: Any) -> Any:
+    if is_kind(rows, Pairs):
+
+        def pairs(rows: Any, i: Any, w: Any) -> Any:
+            return dot(rows.rows, rows.high[i], w) - dot(rows.rows, rows.low[i], w)
+
+        return pairs
+
     if is_kind(rows, CSR):
 
         def csr(rows: Any, i: Any, w: Any) -> Any:
@@ -168,6 +187,14 @@ def _dot(rows: Any, i: Any, w: Any) -> Any:
 
 @overload(add)
 def _add(rows: Any, i: Any, c: Any, w: Any) -> Any:
+    if is_kind(rows, Pairs):
+
+        def pairs(rows: Any, i: Any, c: Any, w: Any) -> Any:
+            add(rows.rows, rows.high[i], c, w)
+            add(rows.rows, rows.low[i], -c, w)
+
+        return pairs
+
     if is_kind(rows, CSR):
 
         def csr(rows: Any, i: Any, c: Any, w: Any) -> Any:
@@ -195,6 +222,15 @@ def _add(rows: Any, i: Any, c: Any, w: Any) -> Any:
 
 @overload(squared_norm)
 def _squared_norm(rows: Any, i: Any) -> Any:
+    if is_kind(rows, Pairs):
+
+        def pairs(rows: Any, i: Any) -> Any:
+            high, low = rows.high[i], rows.low[i]
+            both = squared_norm(rows.rows, high) + squared_norm(rows.rows, low)
+            return max(both - 2.0 * product(rows.rows, high, low), 0.0)
+
+        return pairs
+
     if is_kind(rows, CSR):
 
         def csr(rows: Any, i: Any) -> Any:
@@ -222,8 +258,44 @@ def _squared_norm(rows: Any, i: Any) -> Any:
     return dense
 
 
+@overload(product)
+def _product(rows: Any, i: Any, j: Any) -> Any:
+    if is_kind(rows, CSR):
+
+        def csr(rows: Any, i: Any, j: Any) -> Any:
+            a, b = rows.indptr[i], rows.indptr[j]
+            end_a, end_b = rows.indptr[i + np.uint64(1)], rows.indptr[j + np.uint64(1)]
+            s = 0.0
+            while a < end_a and b < end_b:
+                at_a, at_b = rows.indices[a], rows.indices[b]
+                if at_a == at_b:
+                    s += np.float64(rows.data[a]) * np.float64(rows.data[b])
+                a += np.uint64(at_a <= at_b)
+                b += np.uint64(at_b <= at_a)
+            return s
+
+        return csr
+
+    def dense(rows: Any, i: Any, j: Any) -> Any:
+        x, z = rows.values[i], rows.values[j]
+        s = 0.0
+        for k in range(x.shape[0]):
+            s += np.float64(x[k]) * np.float64(z[k])
+        return s
+
+    return dense
+
+
 @overload(fetch)
 def _fetch(rows: Any, i: Any) -> Any:
+    if is_kind(rows, Pairs):
+
+        def pairs(rows: Any, i: Any) -> Any:
+            fetch(rows.rows, rows.high[i])
+            fetch(rows.rows, rows.low[i])
+
+        return pairs
+
     if is_kind(rows, CSR):
 
         def csr(rows: Any, i: Any) -> Any:
@@ -244,6 +316,14 @@ def _fetch(rows: Any, i: Any) -> Any:
 
 @overload(locate)
 def _locate(rows: Any, i: Any) -> Any:
+    if is_kind(rows, Pairs):
+
+        def pairs(rows: Any, i: Any) -> Any:
+            locate(rows.rows, rows.high[i])
+            locate(rows.rows, rows.low[i])
+
+        return pairs
+
     if is_kind(rows, CSR):
 
         def csr(rows: Any, i: Any) -> Any:

@@ -75,6 +75,15 @@ def housing():
     return np.array(X), np.array([float(row[price]) for row in rows])
 
 
+@functools.cache
+def lambdarank(part: str):
+    """LightGBM's learning-to-rank example, "train" or "test": rows, relevances 0 … 4, queries."""
+    with lzma.open(folder() / "lambdarank" / f"rank.{part}.xz") as file:
+        X, y = load_svmlight_file(file, n_features=301, zero_based=True)
+    sizes = np.loadtxt(folder() / "lambdarank" / f"rank.{part}.query", dtype=int)
+    return X.toarray(), y, np.repeat(np.arange(len(sizes)), sizes)
+
+
 def weights(m: int) -> np.ndarray:
     """Row weights between 0 and 3, some of them 0."""
     rng = np.random.default_rng(7)

@@ -12,6 +12,7 @@ from primalsvm.estimators.calibration import Isotonic, Sigmoid
 from primalsvm.estimators.classifier import Classifier
 from primalsvm.estimators.kernel import KernelModel
 from primalsvm.estimators.learner import Learner
+from primalsvm.estimators.linear_ranker import LinearRanker
 from primalsvm.estimators.linear_svc import LinearSVC
 from primalsvm.estimators.linear_svr import LinearSVR
 from primalsvm.estimators.svc import SVC
@@ -24,14 +25,16 @@ from primalsvm.persistence import ModelError, read_model, reason, write_model
 from primalsvm.solution import TRACE_DTYPE, Certificate, Status
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.block_ascent import BlockAscent
+from primalsvm.solvers.cutting_planes import CuttingPlanes
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
+from primalsvm.solvers.pair_pegasos import PairPegasos
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.sources.layout import SvmlightLayout, TableLayout
 from primalsvm.team import team_size
 
-ESTIMATORS: dict[str, type[Learner]] = {one.__name__: one for one in (LinearSVC, LinearSVR, SVC, SVR)}
+ESTIMATORS: dict[str, type[Learner]] = {one.__name__: one for one in (LinearRanker, LinearSVC, LinearSVR, SVC, SVR)}
 KERNELS = (
     *(kernels.Gaussian, kernels.Laplacian, kernels.ChiSquared),
     *(kernels.Polynomial, kernels.Linear, kernels.Precomputed),
@@ -39,7 +42,7 @@ KERNELS = (
 PARTS = (
     *(losses.Hinge, losses.SmoothedHinge, losses.SquaredHinge, losses.Logistic),
     *(losses.EpsilonInsensitive, losses.SquaredEpsilonInsensitive, losses.Huber, losses.Pinball),
-    *(Asset, BlockAscent, DualAscent, KernelPegasos, Newton, Pegasos),
+    *(Asset, BlockAscent, CuttingPlanes, DualAscent, KernelPegasos, Newton, PairPegasos, Pegasos),
     *KERNELS,
     *(kernels.Points, FourierMap, KernelValues, NystroemMap, FourierFeatures, Nystroem),
     *(Certificate, Status, SvmlightLayout, TableLayout, Sigmoid, Isotonic),
@@ -57,7 +60,7 @@ def save_estimator(estimator: Learner, path: str | os.PathLike[str]) -> None:
     learnt = {name: value for name, value in vars(estimator).items() if name.endswith("_") and name[0] != "_"}
     learnt.pop("history_", None)  # it tells seconds: the same fit shall give the same file
     parameters = estimator.get_params(deep=False)
-    parameters |= {"checkpoint": None, "memory": None}  # of the run, not of the model
+    parameters |= {name: None for name in ("checkpoint", "memory") if name in parameters}  # of the run, not the model
     content = {"parameters": parameters, "learnt": learnt}
     write_model(path, kind, content, KNOWN, primalsvm.__version__)
 
@@ -104,7 +107,12 @@ def agree(estimator: Any) -> None:
             raise ModelError("whether it has labels must be true or false")
         problems = len(estimator.classes_) if len(estimator.classes_) > 2 or estimator.multilabel_ else 1
         _agree_on_probabilities(getattr(estimator, "calibration_", None), problems)
-    _expect(estimator.coef_, (d,) if isinstance(estimator, LinearSVR) else (problems, d), "coef_", (np.float64,))
+    _expect(
+        estimator.coef_,
+        (d,) if isinstance(estimator, LinearSVR | LinearRanker) else (problems, d),
+        "coef_",
+        (np.float64,),
+    )
     _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and not (

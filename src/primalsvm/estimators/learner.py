@@ -4,6 +4,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -30,7 +31,7 @@ from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.together import drive_together
 from primalsvm.sources.layout import Layout, TableLayout
-from primalsvm.sources.opening import AT_ONCE, AnySource, held, is_source, seen_by
+from primalsvm.sources.opening import AT_ONCE, AnySource, Held, held, is_source, seen_by
 
 
 class Examples(NamedTuple):
@@ -80,12 +81,19 @@ class Learner(BaseEstimator):
         -------
         self
         """
+        with self._given(X, y) as found:
+            self._fit(found.X, found.y, sample_weight, found.cache)
+            self._calibrate(found.X, found.y, sample_weight)
+        return self
+
+    @contextmanager
+    def _given(self, X: Any, y: npt.ArrayLike | None) -> Iterator[Held]:
+        """What `fit` was given, arrays or a source, while it is fitted to; of a source layout and names are kept."""
         if isinstance(X, str | os.PathLike):
             raise TypeError(f"X is a path: fit(primalsvm.open({os.fspath(X)!r})) reads it")
         if not is_source(X):
-            self._fit(X, y, sample_weight, None)
-            self._calibrate(X, y, sample_weight)
-            return self
+            yield Held(X, y, None)
+            return
         if y is not None:
             raise ValueError("a source brings its own labels: y must not be given")
         self._check_parameters()
@@ -97,13 +105,11 @@ class Learner(BaseEstimator):
             self._check_names(found.names)
             if found.cache is not None:
                 self._check_larger_than_memory()
-            self._fit(found.X, found.y, sample_weight, found.cache)
-            self._calibrate(found.X, found.y, sample_weight)
+            yield found
             self._name(found.names)
         self.layout_: Layout | None = found.layout
         if isinstance(found.layout, TableLayout):
             self.feature_names_in_ = np.array(found.layout.feature_names, object)
-        return self
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
@@ -111,7 +117,7 @@ class Learner(BaseEstimator):
 
     # ---- what a class that derives says of its targets and features -----------------------------------------------
 
-    _y_checks: ClassVar[dict[str, bool]] = {}  # for scikit-learn's check of y
+    _y_checks: ClassVar[dict[str, Any]] = {}  # for scikit-learn's check of X and y
 
     @abstractmethod
     def _targets_of(self, y: npt.NDArray[Any], batch: Batch) -> Targets:
@@ -206,7 +212,15 @@ class Learner(BaseEstimator):
     def _enter(
         self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None, rows_checked: bool = False
     ) -> tuple[Any, Examples]:
-        """Check everything once; the rows with their targets and all weights.
+        """Check everything once; the rows with their targets and all weights."""
+        X, given, batch = self._enter_arrays(X, y, sample_weight, rows_checked)
+        targets = self._targets_of(given, batch)
+        return X, Examples(self._weigh(batch._replace(y=targets.labels(0)), targets), targets)
+
+    def _enter_arrays(
+        self, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None, rows_checked: bool = False
+    ) -> tuple[Any, npt.NDArray[Any], Batch]:
+        """Check X, y and the weights; y comes back as it is, and the batch without it.
 
         `rows_checked` leaves the check of rows in a cache to the caller.
         """
@@ -222,9 +236,8 @@ class Learner(BaseEstimator):
         self.__dict__.pop("layout_", None)
         given = as_targets(y)
         batch = as_batch(X, np.zeros(given.shape[:1]), sample_weight, rows_checked=rows_checked)
-        targets = self._targets_of(given, batch)
         self.n_samples_fit_ = int(given.shape[0])
-        return X, Examples(self._weigh(batch._replace(y=targets.labels(0)), targets), targets)
+        return X, given, batch
 
     def _lam(self, batch: Batch) -> float:
         return float(self.lam) if self.lam is not None else 1.0 / (self.C * total_weight(batch))
@@ -302,7 +315,10 @@ class Learner(BaseEstimator):
     def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
         """What is learnt, in the units that were given."""
         self._solutions = solutions if self.warm_start else None
-        found = [targets.restored(solution) for solution in solutions]
+        self._record([targets.restored(solution) for solution in solutions], stacklevel + 1)
+
+    def _record(self, found: list[Solution], stacklevel: int) -> None:
+        """What a fit leaves behind; a warning if it fell short."""
         self.coef_ = np.vstack([solution.w for solution in found])
         self.intercept_ = np.array([solution.b for solution in found])
         self.certificates_ = [solution.certificate for solution in found]

@@ -21,7 +21,7 @@ LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinbal
 class Regressor(RegressorMixin, Learner):
     """A regressor whose prediction is its score."""
 
-    _y_checks: ClassVar[dict[str, bool]] = {"y_numeric": True}
+    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
     _parameter_kinds: ClassVar[dict[str, tuple[type, ...]]] = {
         **Learner._parameter_kinds,
         "epsilon": (Real,),

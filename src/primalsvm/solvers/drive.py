@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from primalsvm.inputs import as_batch
-from primalsvm.objective import Evaluation, Problem, check_signs, check_targets
+from primalsvm.objective import Evaluation, Objective, Problem, check_signs, check_targets
 from primalsvm.options import check_choice
 from primalsvm.rows import Batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
@@ -183,7 +183,7 @@ def choose(solver: "str | Solver", m: int, d: int, few_features: int = FEW_FEATU
 
 
 def drive(
-    problem: Problem,
+    problem: Objective,
     batch: Batch,
     solver: Solver,
     stops: Stops,
@@ -215,7 +215,7 @@ def drive(
 
 
 def running(
-    problem: Problem,
+    problem: Objective,
     batch: Batch,
     solver: Solver,
     stops: Stops,
@@ -233,8 +233,7 @@ def running(
     """The loop of `drive`, chunk by chunk, so that several may take turns (`together`): then the rows are `shared`."""
     m, d = shape(batch.rows)
     problem = problem.settled(batch)
-    if isinstance(solver, Pegasos):
-        solver = solver.prepared(problem, batch)
+    solver = _prepared(solver, problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
     run = Run(target, stops.certify, stops.max_iter, seed, shared)
@@ -300,10 +299,17 @@ def running(
     )
 
 
+def _prepared(solver: Solver, problem: Objective, batch: Batch) -> Solver:
+    """The solver with all options settled."""
+    if isinstance(solver, Pegasos) and isinstance(problem, Problem):
+        return solver.prepared(problem, batch)
+    return solver
+
+
 class _Keeper:
     """Keeps the best evaluation, the best lower bound and the trace."""
 
-    def __init__(self, problem: Problem, validation: Batch | None, stops: Stops, team: Team) -> None:
+    def __init__(self, problem: Objective, validation: Batch | None, stops: Stops, team: Team) -> None:
         self.problem = problem
         self.validation = validation
         self.stops = stops
@@ -317,9 +323,9 @@ class _Keeper:
     def add(self, evaluation: Evaluation, epoch: float, steps: int, begin: float) -> None:
         """Take an evaluation into account."""
         self.bound = max(self.bound, evaluation.dual)
-        error = (
-            np.nan if self.validation is None else held_out_error(self.problem, self.validation, evaluation, self.team)
-        )
+        error = np.nan
+        if self.validation is not None:
+            error = self.problem.held_out_error(self.validation, evaluation.w, evaluation.b, self.team)
         merit = evaluation.primal if self.validation is None else error
         unjudged = self.validation is None and not self.stops.certify  # the latest is as good as any
         if merit < self.merit or self.best is None or unjudged:
@@ -352,15 +358,6 @@ class _Keeper:
     def relative_gap(self) -> float:
         """That certificate's relative gap; inf before the first evaluation or without certificates."""
         return self.certificate().relative_gap if np.isfinite(self.bound) else np.inf
-
-
-def held_out_error(problem: Problem, batch: Batch, evaluation: Evaluation, team: Team) -> float:
-    """The weighted share of rows on the wrong side; of a regression, the mean loss."""
-    if not problem.loss.of_signs:
-        return problem.mean_loss(batch, team.scores(batch.rows, evaluation.w), evaluation.b)
-    wrong = (team.scores(batch.rows, evaluation.w) + evaluation.b > 0) != (batch.y > 0)
-    weights = np.broadcast_to(batch.weight.values, wrong.shape) if batch.weight.stride == 0 else batch.weight.values
-    return float(np.average(wrong, weights=weights))
 
 
 def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple, Protocol
 
-from primalsvm.objective import Evaluation, Problem
+from primalsvm.objective import Evaluation
 from primalsvm.rows import Batch, Vector
 from primalsvm.team import Team
 
@@ -27,7 +27,10 @@ class State(Protocol):
 
 
 class Solver(Protocol):
-    """A solver: `start` makes a state, `advance` consumes one and returns it one chunk of rows later."""
+    """A solver: `start` makes a state, `advance` consumes one and returns it one chunk of rows later.
+
+    The problem is of the kind that the solver is for: most know `Problem`, some an objective of its own.
+    """
 
     @property
     def precise(self) -> bool:
@@ -37,14 +40,14 @@ class Solver(Protocol):
     def self_paced(self) -> bool:
         """Whether the solver runs to an end of its own, whatever `tol` and `max_iter` say."""
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> Any:
+    def start(self, problem: Any, batch: Batch, run: Run, team: Team, previous: Any = None) -> Any:
         """A fresh state, or one that goes on from a previous state where that fits."""
 
-    def advance(self, problem: Problem, batch: Batch, state: Any, team: Team) -> Any:
+    def advance(self, problem: Any, batch: Batch, state: Any, team: Team) -> Any:
         """One chunk of work. The arrays inside the state are updated in place."""
 
-    def evaluate(self, problem: Problem, batch: Batch, state: Any, team: Team) -> Evaluation:
+    def evaluate(self, problem: Any, batch: Batch, state: Any, team: Team) -> Evaluation:
         """The solution that the state stands for, with P and D."""
 
-    def iterate(self, problem: Problem, batch: Batch, state: Any) -> tuple[Vector, float]:
+    def iterate(self, problem: Any, batch: Batch, state: Any) -> tuple[Vector, float]:
         """The solver's own point, at no cost in passes over the rows; `evaluate` may find a better b, or w."""

@@ -311,9 +311,17 @@ def absorb(plan: Plan, problem: Problem, batch: Batch, state: StochasticState) -
     """A step for each k rows, in the order in which they come; rows left over wait for the next call."""
     if state.pending is not None:
         batch = join(state.pending, batch)
-    k = plan.batch_size
     rows = shape(batch.rows)[0]
-    steps = rows // k
+    steps = rows // plan.batch_size
+    absorb_steps(plan, problem, batch, state, steps)
+    done = steps * plan.batch_size
+    state.pending = take_batch(batch, np.arange(done, rows)) if done < rows else None
+    return state
+
+
+def absorb_steps(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, steps: int) -> None:
+    """So many steps over the first rows."""
+    k = plan.batch_size
     taken = 0
     while taken < steps:
         n = min(steps - taken, bucket_end(plan, state.steps) - state.steps)
@@ -327,8 +335,6 @@ def absorb(plan: Plan, problem: Problem, batch: Batch, state: StochasticState) -
         if plan.average == "suffix" and state.steps == bucket_end(plan, state.steps - 1):
             state.before = average_sum(state)
             forget_average(state)
-    state.pending = take_batch(batch, np.arange(steps * k, rows)) if steps * k < rows else None
-    return state
 
 
 def widened(state: StochasticState, d: int) -> StochasticState:

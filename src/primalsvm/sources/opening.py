@@ -66,15 +66,15 @@ class SvmlightFile:
 
     def to_arrays(self) -> tuple[sp.csr_matrix, Vector]:
         """All rows as a CSR matrix, and their labels."""
-        X, y, _ = self.read()
+        X, y, *_ = self.read()
         return X, y
 
-    def read(self) -> tuple[sp.csr_matrix, Vector, SvmlightLayout]:
-        """All rows as a CSR matrix, their labels, and how the features were numbered."""
+    def read(self) -> tuple[sp.csr_matrix, Vector, SvmlightLayout, Vector | None]:
+        """All rows as a CSR matrix, their labels, how the features were numbered, and the rows' queries."""
         found = read_svmlight(
             self.path, n_features=self.n_features, zero_based=self.zero_based, dtype=self.dtype, n_jobs=self.n_jobs
         )
-        return found.X, found.y, SvmlightLayout(found.zero_based)
+        return found.X, found.y, SvmlightLayout(found.zero_based), found.qid
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[sp.csr_matrix, Vector]]:
         """Rows and labels in order, about so many bytes of text at a time."""
@@ -177,6 +177,7 @@ class Loaded:
     X: Any
     y: Any
     layout: Layout | None
+    qid: Vector | None = None
 
     def to_arrays(self) -> tuple[Any, Any]:
         """All rows as a matrix, and their labels."""
@@ -294,6 +295,7 @@ class Held(NamedTuple):
     layout: Layout | None
     names: Any = None  # of the classes, if y holds their numbers
     cache: Path | None = None  # in which they are, if they take more memory than they may
+    qid: Vector | None = None  # their queries
 
 
 @contextmanager
@@ -304,11 +306,11 @@ def held(source: AnySource, budget: float) -> Iterator[Held]:
     written to, in the system's folder for temporary files.
     """
     if isinstance(source, CacheFolder):
-        rows, y, _ = open_cache(source.path)
+        rows, y, qid = open_cache(source.path)
         layout = source.layout
         names = names_of(layout, y)
         labels = labels_of(layout, y) if names is None else y  # text for every row would take more than the rows
-        yield Held(rows, labels, layout, names, source.path if stored_bytes(rows) > budget else None)
+        yield Held(rows, labels, layout, names, source.path if stored_bytes(rows) > budget else None, qid)
     elif not isinstance(source, Loaded) and source.memory_needed() > budget:
         beside_it = source.path.parent if os.access(source.path.parent, os.W_OK) else Path(tempfile.gettempdir())
         place = beside(beside_it / f"{source.path.name}.cache")
@@ -319,7 +321,7 @@ def held(source: AnySource, budget: float) -> Iterator[Held]:
             shutil.rmtree(place, ignore_errors=True)
     else:
         found = loaded(source)
-        yield Held(found.X, found.y, found.layout)
+        yield Held(found.X, found.y, found.layout, qid=found.qid)
 
 
 def loaded(source: AnySource) -> Loaded:

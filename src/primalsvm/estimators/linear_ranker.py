@@ -1,0 +1,295 @@
+"""`LinearRanker`: linear ranking with a certificate."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from primalsvm.estimators.learner import Learner, keep_parameters
+from primalsvm.estimators.progress import progress_bar
+from primalsvm.inputs import as_rows
+from primalsvm.losses import Hinge
+from primalsvm.objective import Objective, Problem
+from primalsvm.options import check_choice, check_integer
+from primalsvm.ranking import Queries, Ranking, formed, judged
+from primalsvm.rows import Batch, Stored, shape, stored
+from primalsvm.solvers.cutting_planes import CuttingPlanes
+from primalsvm.solvers.drive import Stops, choose, drive
+from primalsvm.solvers.pair_pegasos import PairPegasos
+from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.solvers.protocol import Solver
+from primalsvm.sources.opening import held, seen_by
+from primalsvm.team import team_for
+
+FEW_ENTRIES = 2**24  # stored, of the rows of all pairs: up to here they are formed,
+FEW_FEATURES = 2048  # … and up to here Newton's systems are the faster way (measured: 300 to 1000 features)
+SOLVERS = ("auto", "cutting_planes", "pegasos")
+
+
+class LinearRanker(Learner):
+    """Linear learning to rank to a proven accuracy.
+
+    Minimises the hinge over pairs of rows of one query, the first more relevant than the second,
+
+        P(w) = λ/2 ‖w‖² + (1/N) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩),    N = Σ cᵢ cⱼ over the same pairs,
+
+    until the relative duality gap is at most `tol`. Without queries all rows are one, and with two levels of relevance
+    the sum bounds 1 − AUC. Where pairs are many they are not formed: a billion cost no more than their rows do.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        λ = 1/(C Σc), with Σc the weight of the rows as in all estimators here, not of the pairs: how strong the
+        regularisation is against the mean over pairs does not depend on how many pairs some rows make.
+    lam : float or None, default=None
+        λ itself; overrides `C`.
+    solver : {"auto", "cutting_planes", "pegasos"} or a solver object, default="auto"
+        "auto" is "cutting_planes" where there are many pairs; few are formed, and solved as a classification by
+        `Newton` or `DualAscent`. A `Pegasos` object takes its steps on pairs drawn at random.
+    tol : float, default=1e-3
+        Relative duality gap to reach, at least. Small problems are solved to 1e-10.
+    max_iter : int, default=1000
+        Steps of cutting planes, or epochs, at most; an epoch of Pegasos has as many pairs as there are rows.
+    max_seconds : float or None, default=None
+        Seconds of solving at most.
+    certify : bool, default=True
+        Compute the certificate.
+    warm_start : bool, default=False
+        Go on from the previous fit where the data have as many features.
+    memory : float or None, default=None
+        Bytes that the rows of a source (`primalsvm.open`) may take; None is half of what is available.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int or None, default=None
+        Threads: None is one, -1 all cores.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : ndarray of shape (1,)
+        0: it cancels in every pair.
+    certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primalsvm import LinearRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(300, 3)), np.repeat(np.arange(30), 10)
+    >>> relevance = np.digitize(X @ [1.0, -2.0, 0.5] + rng.normal(size=30)[qid], [-1.0, 0.0, 1.0])
+    >>> ranker = LinearRanker().fit(X, relevance, qid=qid)
+    >>> ranker.certificate_.relative_gap <= 1e-3, ranker.ndcg(X, relevance, qid=qid) > 0.99
+    (True, True)
+    """
+
+    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True, "ensure_min_samples": 2}
+    # What other learners may be asked for, and this one does not do.
+    checkpoint: ClassVar[None] = None
+    early_stopping: ClassVar[bool] = False
+    n_iter_no_change: ClassVar[int] = 5
+    validation_fraction: ClassVar[float] = 0.1
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_seconds: float | None = None,
+        certify: bool = True,
+        warm_start: bool = False,
+        memory: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        qid: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Fit to rows X, their relevances and their queries.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+        y : array of shape (n_samples,): relevances, the higher the better; a source brings its own
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the row twice, 0 the same as no row.
+        qid : array of shape (n_samples,), optional: numbers or texts
+            Each row's query, in any order; without it, that of the source, or all rows are one query.
+
+        Returns
+        -------
+        self
+        """
+        with self._given(X, y) as found:
+            self._fit_queries(found.X, found.y, sample_weight, found.qid if qid is None else qid)
+        return self
+
+    def _fit_queries(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, qid: npt.ArrayLike | None) -> None:
+        _, given, batch = self._enter_arrays(X, y, sample_weight)
+        batch = batch._replace(y=judged(query_codes(qid, given.shape[0]), relevances(given)))
+        problem = Ranking(self._lam(batch)).settled(batch)
+        assert problem.queries is not None
+        idle = problem.queries.idle
+        if idle:
+            count = idle + problem.queries.levels.shape[0]
+            warnings.warn(
+                f"{idle} of {count} queries have one level of relevance only: they have no pairs and teach nothing",
+                UserWarning,
+                stacklevel=3,
+            )
+        stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify)
+        before = getattr(self, "_solutions", None) if self.warm_start else None
+        posed: Objective = problem
+        solver = chosen(self.solver, problem.queries, batch)
+        if not isinstance(solver, CuttingPlanes | PairPegasos):
+            posed, batch = Problem(Hinge(), problem.lam), formed(batch, problem.queries)
+        with progress_bar(self.verbose, type(self).__name__) as watch:
+            solution = drive(
+                posed, batch, solver, stops, n_jobs=self.n_jobs, seed=self._seed(),
+                start=before[0] if before else None, watch=watch,
+            )  # fmt: skip
+        self._solutions = [solution] if self.warm_start else None
+        self._record([solution], stacklevel=4)
+        self.coef_ = self.coef_[0]
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """A score for every row, by which to rank those of a query.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._scored(X)
+
+    def score(self, X: Any, y: npt.ArrayLike | None = None, *, qid: npt.ArrayLike | None = None) -> float:
+        """Kendall's τ-b between scores and relevances, the mean over the queries.
+
+        Queries with one level of relevance have none, and do not count; with equal scores it is 0.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+        y : array of shape (n_samples,): relevances; a source brings its own
+        qid : array of shape (n_samples,), optional: each row's query
+
+        Returns
+        -------
+        float
+        """
+        found = [
+            0.0 if np.ptp(scores) == 0.0 else float(scipy.stats.kendalltau(relevance, scores).statistic)
+            for relevance, scores in self._ranked(X, y, qid)
+        ]
+        return float(np.mean(found))
+
+    def ndcg(
+        self, X: Any, y: npt.ArrayLike | None = None, *, qid: npt.ArrayLike | None = None, k: int | None = 10
+    ) -> float:
+        """The normalised discounted cumulative gain of the first k rows of a query, the mean over the queries.
+
+        The gain is the relevance itself, which must not be negative; it is scikit-learn's `ndcg_score`. Queries with
+        one level of relevance do not count.
+
+        Parameters
+        ----------
+        X, y, qid : as in `score`
+        k : how many of the first rows count; None: all
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import ndcg_score  # brings half of scikit-learn with it
+
+        check_integer("k", k, none=True)
+        ranked = self._ranked(X, y, qid)
+        return float(np.mean([ndcg_score([relevance], [scores], k=k) for relevance, scores in ranked]))
+
+    def _ranked(self, X: Any, y: Any, qid: Any) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]]:
+        """Relevances and scores, query by query."""
+        check_is_fitted(self, "coef_")
+        if self._scores_a_source(X, y, None):
+            seen = seen_by(X, getattr(self, "layout_", None), self.n_features_in_)
+            with held(seen, self._budget()) as found:
+                self._check_names(found.names)
+                y, qid = found.y, found.qid if qid is None else qid
+                scores = self._scores(as_rows(found.X))
+        else:
+            scores = self.predict(X)
+        relevance = relevances(np.asarray(y))
+        check_consistent_length(scores, relevance)
+        codes = query_codes(qid, relevance.shape[0])
+        order = np.argsort(codes, kind="stable")
+        edges = np.flatnonzero(np.diff(codes[order])) + 1
+        rows = [part for part in np.split(order, edges) if np.ptp(relevance[part]) > 0]
+        if not rows:
+            raise ValueError("no query has rows of two levels of relevance: there is nothing to rank")
+        return ((relevance[part], scores[part]) for part in rows)
+
+    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
+        with team_for(self.n_jobs) as team:
+            return team.scores(rows, self.coef_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def chosen(solver: Any, queries: Queries, batch: Batch) -> Solver:
+    """The solver that is meant: of rankings, or with "auto" and few pairs, one for the pairs themselves."""
+    if isinstance(solver, Pegasos):
+        return PairPegasos(solver)
+    if isinstance(solver, CuttingPlanes | PairPegasos):
+        return solver
+    check_choice("solver", solver, SOLVERS, "or give a solver object, CuttingPlanes() or Pegasos()")
+    m, d = shape(batch.rows)
+    if solver == "auto" and 2 * queries.n_pairs * stored(batch.rows) <= FEW_ENTRIES * m:
+        return choose("auto", queries.n_pairs, d, FEW_FEATURES)
+    return PairPegasos() if solver == "pegasos" else CuttingPlanes()
+
+
+def relevances(y: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Relevances as numbers."""
+    try:
+        numbers = np.asarray(y, float)
+    except ValueError:
+        raise ValueError(f"y holds {y.tolist()[0]!r}, which is no number: relevances are needed") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError("Input y contains NaN or infinity")
+    return numbers
+
+
+def query_codes(qid: npt.ArrayLike | None, m: int) -> npt.NDArray[Any]:
+    """The number of each row's query."""
+    if qid is None:
+        return np.zeros(m, np.int64)
+    given = np.asarray(qid)
+    if given.shape != (m,):
+        raise ValueError(f"qid has shape {given.shape}, but there are {m} rows: it needs one query for each")
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        raise ValueError("qid contains NaN")
+    try:
+        return np.unique(given, return_inverse=True)[1].astype(np.int64)
+    except TypeError:
+        raise ValueError("qid must hold numbers, or texts, not both") from None

@@ -1,0 +1,248 @@
+"""Cutting planes with quasi-Newton steps: for convex losses R of which only values and sub-gradients are at hand.
+
+    repeat: (bound, w̃)   from the planes so far (`planes`): w̃ is where their model is least
+            δ = −H ∇P(w)   H by limited-memory BFGS                    while that lowers P fast
+              = w̃ − w      every other time, once P falls by less than tol · P a step
+            t              where the slope of P along δ is nearly 0
+            w ← w + t δ    if that is lower; the plane at w + t δ is new
+            and after δ = w̃ − w so is the plane at w + (t + μ (1 − t)) δ
+    until P(w) − bound ≤ tol · P(w)
+
+A plane at w proves P* ≥ P(w) − ‖∇P(w)‖²/(2λ). A mean over very many pairs is all but smooth: quasi-Newton steps make
+∇P vanish in tens of steps, where the model's own steps (Teo et al. 2010; Franc and Sonnenburg 2008, whose search and
+whose μ these are) take hundreds. With few pairs there is a kink at w*, which only planes from all its sides describe,
+and those are what the model's steps find. (100,000 rows, 50 features, λ = 1e-5: 16 to 33 steps, as against 140 to 210
+with the model's steps alone. 3,000 rows, 300 features, small queries, λ = 1e-4: 165 steps; with quasi-Newton's alone
+over 800.)
+
+The search along δ looks at scores only, which change by t ⟨δ, xᵢ⟩: two passes over the rows a step.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from primalsvm.objective import Evaluation
+from primalsvm.ranking import Plane, Ranking
+from primalsvm.rows import Batch, Vector, inner, shape
+from primalsvm.solvers.planes import Planes
+from primalsvm.solvers.protocol import Run
+from primalsvm.team import Team
+
+MEMORY = 30  # steps that quasi-Newton remembers
+FLAT = 0.3  # of its slope at the start: how flat P shall be at the end of a quasi-Newton step,
+FLATTER = 0.1  # … and of a step to the model's least point
+TRIALS = 20  # of a step's length at most;
+KINKED = 10  # … with more than this, P has a kink there
+BEYOND = 0.1  # μ: of the way that is left to w̃, where another plane is taken
+MODEL_ACCURACY = 0.05  # of the gap: how well the best bound is found
+SHORTEST = 1e-4  # first trial of a step towards w̃
+EDGE = 0.1  # of the interval in which the slope changes sign: so far from its ends the next trial is
+CURVED = 1e-14  # cosine of a move and its change of gradient, from which it tells a curvature
+FUTILE = 30  # steps that change neither P nor the bound after which only rounding is left
+
+
+@dataclass
+class CuttingState:
+    """The best point so far, its scores and sub-gradient, and the planes."""
+
+    w: Vector
+    scores: Vector
+    g: Vector  # of R
+    primal: float
+    planes: Planes
+    target: float
+    certify: bool
+    bound: float = -np.inf
+    least: Vector = field(default_factory=lambda: np.zeros(0))  # w̃
+    moves: list[Vector] = field(default_factory=list)  # the last changes of w,
+    changes: list[Vector] = field(default_factory=list)  # … and of ∇P with them
+    by_model: bool = True  # the next step goes to w̃;
+    length: float = 1.0  # … the last one of that kind was half as long
+    futile: int = 0
+    epoch: float = 0.0
+    steps: int = 0
+    finished: bool = False
+    worth_evaluating: bool = True  # all is known: it costs nothing
+
+    @property
+    def gap(self) -> float:
+        """P − bound; P before the first bound."""
+        return self.primal - max(self.bound, 0.0)
+
+
+@dataclass(frozen=True)
+class CuttingPlanes:
+    """Quasi-Newton steps and cutting planes.
+
+    Examples
+    --------
+    >>> from primalsvm.inputs import as_batch
+    >>> from primalsvm.ranking import judged
+    >>> from primalsvm.solvers.drive import Stops, drive
+    >>> X, relevance = np.array([[3.0], [1.0], [1.5]]), np.array([2.0, 0.0, 1.0])
+    >>> batch = as_batch(X, np.zeros(3))._replace(y=judged(np.zeros(3, int), relevance))
+    >>> drive(Ranking(lam=0.01), batch, CuttingPlanes(), Stops()).w.round(3)
+    array([2.])
+    """
+
+    precise: ClassVar[bool] = False
+    self_paced: ClassVar[bool] = False
+
+    def start(self, problem: Ranking, batch: Batch, run: Run, team: Team, previous: Any = None) -> CuttingState:
+        """At w = 0, or where a previous run with as many features ended."""
+        d = shape(batch.rows)[1]
+        w = np.zeros(d)
+        if isinstance(previous, CuttingState) and previous.w.shape == (d,):
+            w = previous.w.copy()
+        return continue_from(problem, batch, w, Planes.none(d), run.target, team, run.certify)
+
+    def advance(self, problem: Ranking, batch: Batch, state: CuttingState, team: Team) -> CuttingState:
+        """One step, and the bound with its planes."""
+        before = state.primal, state.bound
+        gradient = problem.lam * state.w + state.g
+        if state.moves and not state.by_model:
+            falls = quasi_newton_step(problem, batch, state, gradient, team)
+            state.by_model = not falls
+        else:
+            model_step(problem, batch, state, gradient, team)
+            state.by_model = False
+        raise_bound(problem, state)
+        state.futile = state.futile + 1 if (state.primal, state.bound) == before else 0
+        state.steps += 1
+        state.epoch = float(state.steps)
+        near = state.gap <= state.target * state.primal
+        state.finished = state.futile >= FUTILE or (near and not state.certify)
+        return state
+
+    def evaluate(self, problem: Ranking, batch: Batch, state: CuttingState, team: Team) -> Evaluation:
+        """P at the best point, and the bound."""
+        return Evaluation(state.w, 0.0, state.primal, state.bound)
+
+    def iterate(self, problem: Ranking, batch: Batch, state: CuttingState) -> tuple[Vector, float]:
+        """The best point."""
+        return state.w, 0.0
+
+
+def continue_from(
+    problem: Ranking, batch: Batch, w: Vector, planes: Planes, target: float, team: Team, certify: bool = True
+) -> CuttingState:
+    """A state at w that knows some planes already, to which that at w is added."""
+    scores = team.scores(batch.rows, w)
+    plane = problem.plane_at(scores, team)
+    g = problem.combined(batch, plane.r, team)
+    planes.add(plane.h, g)
+    state = CuttingState(w, scores, g, problem.value_at(plane, scores, w), planes, target, certify)
+    raise_bound(problem, state)
+    return state
+
+
+def raise_bound(problem: Ranking, state: CuttingState) -> None:
+    """The best bound that the planes prove, and w̃."""
+    accuracy = MODEL_ACCURACY * max(state.gap, 0.1 * state.target * state.primal)
+    bound, state.least = state.planes.bound(problem.lam, accuracy)
+    state.bound = max(state.bound, bound)
+
+
+def quasi_newton_step(problem: Ranking, batch: Batch, state: CuttingState, gradient: Vector, team: Team) -> bool:
+    """A step along −H ∇P; whether P falls fast that way."""
+    delta = -inverse_hessian_times(gradient, state.moves, state.changes)
+    found = search(problem, batch, state, delta, gradient, 1.0, FLAT, team)
+    if found is None:
+        state.moves, state.changes = [], []
+        return False
+    fall = take(problem, batch, state, delta, gradient, found, team)
+    if fall <= 0.0:
+        state.moves, state.changes = [], []
+    return fall > state.target * state.primal and found.trials <= KINKED
+
+
+def model_step(problem: Ranking, batch: Batch, state: CuttingState, gradient: Vector, team: Team) -> None:
+    """A step towards w̃, and a plane beyond its end."""
+    delta = state.least - state.w
+    before = state.scores
+    found = search(problem, batch, state, delta, gradient, state.length, FLATTER, team)
+    along = team.scores(batch.rows, delta) if found is None else found.along
+    t = 0.0 if found is None else found.t
+    if found is not None:
+        take(problem, batch, state, delta, gradient, found, team)
+    state.length = min(1.0, max(2.0 * t, SHORTEST))
+    h, r = problem.plane_at(before + (t + BEYOND * (1.0 - t)) * along, team)
+    state.planes.add(h, problem.combined(batch, r, team))
+
+
+class Found(NamedTuple):
+    """The end of a search along δ."""
+
+    t: float
+    plane: Plane
+    along: Vector  # ⟨δ, xᵢ⟩
+    trials: int
+
+
+def search(
+    problem: Ranking,
+    batch: Batch,
+    state: CuttingState,
+    delta: Vector,
+    gradient: Vector,
+    t: float,
+    flat: float,
+    team: Team,
+) -> Found | None:
+    """A t > 0 at which the slope of P along δ is at most `flat` of that at 0; None: P does not fall along δ.
+
+    The slope rises with t: double t until it is positive, then regula falsi, safeguarded.
+    """
+    slope = float(inner(gradient, delta))
+    if not slope < 0.0:
+        return None
+    along = team.scores(batch.rows, delta)
+    bend, tilt = problem.lam * float(inner(delta, delta)), problem.lam * float(inner(state.w, delta))
+    low, at_low, high, at_high = 0.0, slope, np.inf, np.inf
+    for trials in range(1, TRIALS + 1):
+        plane = problem.plane_at(state.scores + t * along, team)
+        at_t = tilt + t * bend + float(inner(plane.r, along))
+        if abs(at_t) <= -flat * slope or trials == TRIALS:
+            break
+        if at_t < 0.0:
+            low, at_low = t, at_t
+        else:
+            high, at_high = t, at_t
+        if high == np.inf:
+            t *= 2.0
+        else:
+            falsi = low + (high - low) * at_low / (at_low - at_high)
+            t = min(max(falsi, low + EDGE * (high - low)), high - EDGE * (high - low))
+    return Found(t, plane, along, trials)
+
+
+def take(
+    problem: Ranking, batch: Batch, state: CuttingState, delta: Vector, gradient: Vector, found: Found, team: Team
+) -> float:
+    """Keep the plane at the end of a search, and go there if P is lower: by how much it is."""
+    g = problem.combined(batch, found.plane.r, team)
+    state.planes.add(found.plane.h, g)
+    w, scores = state.w + found.t * delta, state.scores + found.t * found.along
+    fall = state.primal - problem.value_at(found.plane, scores, w)
+    if fall > 0.0:
+        move, change = w - state.w, problem.lam * w + g - gradient
+        if inner(move, change) > CURVED * np.sqrt(inner(move, move) * inner(change, change)):
+            state.moves = [*state.moves[1 - MEMORY :], move]
+            state.changes = [*state.changes[1 - MEMORY :], change]
+        state.w, state.scores, state.g, state.primal = w, scores, g, state.primal - fall
+    return fall
+
+
+def inverse_hessian_times(gradient: Vector, moves: list[Vector], changes: list[Vector]) -> Vector:
+    """H ∇P of limited-memory BFGS: the two loops of Nocedal (1980)."""
+    q = gradient.copy()
+    shares = []
+    for s, y in zip(reversed(moves), reversed(changes), strict=True):
+        shares.append(inner(s, q) / inner(s, y))
+        q -= shares[-1] * y
+    q *= inner(moves[-1], changes[-1]) / inner(changes[-1], changes[-1])
+    for s, y, share in zip(moves, changes, reversed(shares), strict=True):
+        q += (share - inner(y, q) / inner(s, y)) * s
+    return q
