@@ -111,22 +111,24 @@ def minimum(problem, X, y, c=None):
 # ---- rankings, pair by pair ------------------------------------------------------------------------------------------
 
 
-def pairs(y, q, c):
-    """(i, j, cᵢ cⱼ) of all pairs of one query with yᵢ > yⱼ and a positive weight."""
-    i, j = np.nonzero((y[:, None] > y[None, :]) & (q[:, None] == q[None, :]))
-    there = c[i] * c[j] > 0
-    return i[there], j[there], (c[i] * c[j])[there]
+def pairs(y, q, c, average="queries"):
+    """(i, j, s_q cᵢ cⱼ) of all pairs of one query with yᵢ > yⱼ and a positive weight."""
+    i, j = np.nonzero((y[:, None] > y[None, :]) & (q[:, None] == q[None, :]) & (np.outer(c, c) > 0))
+    cc = c[i] * c[j]
+    if average == "queries":
+        cc = cc / np.bincount(q[i], cc)[q[i]] if cc.size else cc
+    return i, j, cc
 
 
-def ranking_primal(lam, X, y, q, c, w):
-    """λ/2 ‖w‖² + the mean hinge over pairs."""
-    i, j, cc = pairs(y, q, c)
+def ranking_primal(lam, X, y, q, c, w, average="queries"):
+    """λ/2 ‖w‖² + the mean hinge over pairs, or over queries the mean of their pairs."""
+    i, j, cc = pairs(y, q, c, average)
     return lam / 2 * w @ w + cc @ np.maximum(0, 1 - (X[i] - X[j]) @ w) / cc.sum()
 
 
-def ranking_minimum(lam, X, y, q, c):
+def ranking_minimum(lam, X, y, q, c, average="queries"):
     """(D, P) on both sides of P*, within 1e-8 of each other: all pairs, by an interior-point method."""
-    i, j, cc = pairs(y, q, c)
+    i, j, cc = pairs(y, q, c, average)
     upper, lower = solve_hinge(X[i] - X[j], np.ones(len(i)), lam, cc, free_intercept=False)
     assert upper - lower <= 1e-8 * upper
     return lower, upper

@@ -13,6 +13,7 @@ from primalsvm.team import Team
 from tests import reference
 
 ALONE = Team(1)
+each_average = pytest.mark.parametrize("average", ["queries", "pairs"])
 
 
 def ranked(X, y, q, c=None):
@@ -30,25 +31,27 @@ def rankings(draw):
     return 0.25 * values[:, :2], np.array(y, float), values[:, 2], np.array(c)
 
 
-@given(rankings())
-def test_values_and_subgradients_are_those_of_all_pairs(problem):
+@each_average
+@given(problem=rankings())
+def test_values_and_subgradients_are_those_of_all_pairs(problem, average):
     X, y, q, c = problem
-    i, j, cc = reference.pairs(y, q, c)
+    i, j, cc = reference.pairs(y, q, c, average)
     assume(c.max() > 0)
     batch = ranked(X, y, q, c)
     if not cc.size:
         with pytest.raises(ValueError, match="no query has rows of two levels"):
-            Ranking(0.1).settled(batch)
+            Ranking(0.1, average).settled(batch)
         return
     w = np.array([1.0, -0.5])
-    ranking = Ranking(0.1).settled(batch)
+    ranking = Ranking(0.1, average).settled(batch)
     violated = (X[i] - X[j]) @ w < 1
     h, r = ranking.plane_at(X @ w, ALONE)
     expected = -((cc * violated)[:, None] * (X[i] - X[j])).sum(axis=0) / cc.sum()
     assert h == pytest.approx((cc * violated).sum() / cc.sum(), abs=1e-14)
     np.testing.assert_allclose(ranking.combined(batch, r, ALONE), expected, atol=1e-12)
-    assert ranking.value(batch, w, ALONE) == pytest.approx(reference.ranking_primal(0.1, X, y, q, c, w), abs=1e-12)
-    assert ranking.queries.pairs == pytest.approx(cc.sum()) and ranking.queries.n_pairs == len(i)
+    expected = reference.ranking_primal(0.1, X, y, q, c, w, average)
+    assert ranking.value(batch, w, ALONE) == pytest.approx(expected, abs=1e-12)
+    assert ranking.queries.total == pytest.approx(cc.sum()) and ranking.queries.n_pairs == len(i)
 
 
 @pytest.mark.parametrize("levels", [2, 5, None])
@@ -63,26 +66,28 @@ def test_long_queries_and_threads(levels, queries, threads):
     assert found == pytest.approx(reference.ranking_primal(0.1, X, y, q, c, w), rel=1e-12)
 
 
-def test_a_weight_is_a_number_of_copies_and_zero_is_none():
+@each_average
+def test_a_weight_is_a_number_of_copies_and_zero_is_none(average):
     X, y, q = reference.relevant(60, 3, 4)
     c = np.random.default_rng(1).integers(0, 4, 60)
     twice = np.repeat(np.arange(60), c)
     w = np.array([0.5, 1.0, -1.0])
     values = [
-        Ranking(0.1).settled(batch).value(batch, w, ALONE)
+        Ranking(0.1, average).settled(batch).value(batch, w, ALONE)
         for batch in (ranked(X, y, q, c.astype(float)), ranked(X[twice], y[twice], q[twice]))
     ]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
 
 
+@each_average
 @pytest.mark.parametrize("convert", [np.asarray, lambda X: X.astype(np.float32), sp.csr_matrix])
-def test_formed_pairs_are_the_same_problem(convert):
+def test_formed_pairs_are_the_same_problem(convert, average):
     X, y, q = reference.relevant(80, 5, 6)
     X = np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32).astype(float)
     c, w = reference.weights(80), np.linspace(-1, 1, 5)
     batch = ranked(convert(X), y, q, c)
-    pairs = formed(batch, queries_of(batch))
-    expected = reference.ranking_primal(0.1, X, y, q, c, w)
+    pairs = formed(batch, queries_of(batch, average))
+    expected = reference.ranking_primal(0.1, X, y, q, c, w, average)
     assert Problem(Hinge(), 0.1).value(pairs, w, 0.0) == pytest.approx(expected, rel=1e-12)
 
 
@@ -99,6 +104,11 @@ def test_held_out_rows_have_queries_of_their_own():
     ranking = Ranking(0.1).settled(ranked(X, y, q))
     expected = reference.ranking_primal(0.1, *others, np.ones(40), w) - 0.15
     assert ranking.held_out_error(ranked(*others), w, 0.0, ALONE) == pytest.approx(expected, rel=1e-12)
+
+
+def test_averages_have_names():
+    with pytest.raises(ValueError, match="average='rows'"):
+        Ranking(0.1, "rows")
 
 
 @pytest.mark.parametrize("lam", [0.0, -1.0, np.nan, np.inf])

@@ -1,13 +1,15 @@
 """Ranking: rows of higher relevance shall score higher than rows of lower relevance, within each query.
 
-    P(w) = λ/2 ‖w‖² + R(w),    R(w) = (1/N) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩)  over pairs of one query with yᵢ > yⱼ
+    P(w) = λ/2 ‖w‖² + R(w),    R(w) = Σ_q (s_q/N) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩)  over the pairs of q with yᵢ > yⱼ
 
-N = Σ cᵢ cⱼ over the same pairs, so a weight of 2 is the row twice. With one query and two levels R bounds 1 − AUC.
+Either every query counts the same, s_q = 1/N_q with N_q = Σ cᵢ cⱼ over its pairs, and N their number: the mean over the
+queries of the mean over their pairs, as SVM^rank (Joachims 2006) has it. Or every pair does, s_q = 1 and N = Σ N_q.
+Both ways a weight of 2 is the row twice. With one query and two levels R bounds 1 − AUC.
 
 Pairs are never formed. With V the pairs whose margin is violated, ⟨w, xᵢ − xⱼ⟩ < 1,
 
-    R(w) = h + ⟨g, w⟩,    h = (1/N) Σ_V cᵢ cⱼ,    g = Σ rᵢ xᵢ a sub-gradient,
-    rᵢ   = (cᵢ/N) (Σ {cⱼ : i is the lower of a pair in V} − Σ {cⱼ : i is the higher of a pair in V})
+    R(w) = h + ⟨g, w⟩,    h = Σ_q (s_q/N) Σ_V cᵢ cⱼ,    g = Σ rᵢ xᵢ a sub-gradient,
+    rᵢ   = (s_q cᵢ/N) (Σ {cⱼ : i is the lower of a pair in V} − Σ {cⱼ : i is the higher of a pair in V})
 
 In the order of the scores the rows that violate with row i are those on one side of a place that moves one way as i
 does. A Fenwick tree over the levels counts them: O(m log m) for any number of levels.
@@ -16,17 +18,19 @@ does. A Fenwick tree over the levels counts them: O(m log m) for any number of l
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from primalsvm.compiled import kernel
 from primalsvm.inputs import as_batch
+from primalsvm.options import check_choice
 from primalsvm.rows import CSR, Batch, Stored, Vector, fetched, inner, shape
 from primalsvm.team import ONCE_EACH, Team
 
 SHORT = 48  # rows up to which a query is sorted by insertion
+Average = Literal["queries", "pairs"]
 JUDGED = np.dtype([("query", np.int64), ("relevance", np.float64)])  # what y is in the batch of a ranking
 
 
@@ -52,7 +56,8 @@ class Queries(NamedTuple):
     levels: Vector  # how many there are, of each query
     below: Vector  # where the rows of the same level begin: from the query's start to here are those of lower levels
     weight: Vector  # cᵢ
-    pairs: float  # N
+    share: Vector  # s_q
+    total: float  # N
     n_pairs: int  # whatever their weight
     idle: int  # queries with one level only, which have no pairs
 
@@ -64,7 +69,7 @@ class Plane(NamedTuple):
     r: Vector
 
 
-def queries_of(batch: Batch) -> Queries:
+def queries_of(batch: Batch, average: Average = "queries") -> Queries:
     """The rows of a batch in their queries. Rows of weight 0 are as if they were not there."""
     m = shape(batch.rows)[0]
     weight = np.broadcast_to(batch.weight.values, (m,))
@@ -84,13 +89,15 @@ def queries_of(batch: Batch) -> Queries:
     below = np.maximum.accumulate(np.where(new_level, np.arange(row.shape[0]), 0))
     level = new_level.cumsum() - 1
     before = np.append(0.0, c.cumsum())
-    pairs = float(c @ (before[below] - before[first]))
+    pairs = np.add.reduceat(c * (before[below] - before[first]), starts[:-1]) if row.size else np.zeros(0)  # N_q
+    share = 1.0 / pairs if average == "queries" else np.ones(pairs.shape)
     n_pairs, idle = int((below - first).sum()), int((levels == 1).sum())
-    return Queries(row, starts, level - level[first], levels[levels > 1], below, c, pairs, n_pairs, idle)
+    total = float(inner(share, pairs))
+    return Queries(row, starts, level - level[first], levels[levels > 1], below, c, share, total, n_pairs, idle)
 
 
 def formed(batch: Batch, queries: Queries) -> Batch:
-    """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight cᵢ cⱼ, where they are few.
+    """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ, where they are few.
 
     With them a ranking is a classification: P is that of `Problem(Hinge(), lam)`.
     """
@@ -99,7 +106,8 @@ def formed(batch: Batch, queries: Queries) -> Batch:
     high = np.repeat(np.arange(first.shape[0]), lower)
     low = np.arange(queries.n_pairs) - np.repeat(lower.cumsum() - lower, lower) + np.repeat(first, lower)
     rows = [_matrix(fetched(batch.rows, queries.row[chosen])) for chosen in (high, low)]
-    return as_batch(rows[0] - rows[1], np.ones(queries.n_pairs), queries.weight[high] * queries.weight[low])
+    share = np.repeat(queries.share, np.diff(queries.starts))[high]
+    return as_batch(rows[0] - rows[1], np.ones(queries.n_pairs), share * queries.weight[high] * queries.weight[low])
 
 
 def _matrix(rows: Stored) -> Any:
@@ -116,6 +124,7 @@ class Ranking:
     Parameters
     ----------
     lam : λ, the strength of the regularisation
+    average : what counts the same, all "queries" or all "pairs"
     queries : the rows in their queries; `settled` finds them
 
     Examples
@@ -128,18 +137,20 @@ class Ranking:
     """
 
     lam: float
+    average: Average = "queries"
     queries: Queries | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
+        check_choice("average", self.average, ("queries", "pairs"))
 
     def settled(self, batch: Batch) -> "Ranking":
         """The same problem, with the queries of these rows, unless it has them already."""
         if self.queries is not None:
             return self
-        queries = queries_of(batch)
-        if not queries.pairs > 0:
+        queries = queries_of(batch, self.average)
+        if not queries.total > 0:
             raise ValueError("no query has rows of two levels of relevance: there are no pairs to learn from")
         return replace(self, queries=queries)
 
@@ -168,8 +179,8 @@ class Ranking:
             return float(_count_violations(queries, scores, first, last, r))
 
         violated = sum(team.run(part, list(pairwise(edges))))
-        r /= queries.pairs
-        return Plane(violated / queries.pairs, r)
+        r /= queries.total
+        return Plane(violated / queries.total, r)
 
     def combined(self, batch: Batch, r: Vector, team: Team) -> Vector:
         """g = Σ rᵢ xᵢ."""
@@ -177,7 +188,7 @@ class Ranking:
 
     def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
         """R(w) of other rows, in their own queries."""
-        return Ranking(self.lam).settled(batch).value(batch, w, team) - self.regularizer(w)
+        return Ranking(self.lam, self.average).settled(batch).value(batch, w, team) - self.regularizer(w)
 
 
 @kernel
@@ -215,8 +226,8 @@ def _sum_up_to(tree, p):  # type: ignore[no-untyped-def]  # compiled
 
 @kernel
 def _count_violations(queries, scores, first, last, r):  # type: ignore[no-untyped-def]  # compiled
-    """Σ_V cᵢ cⱼ over the queries first … last − 1, and N rᵢ of their rows."""
-    row, starts, level, levels, _, weight, _, _, _ = queries
+    """Σ_q s_q Σ_V cᵢ cⱼ over the queries first … last − 1, and N rᵢ of their rows."""
+    row, starts, level, levels, _, weight, share, _, _, _ = queries
     longest, most = 0, 0
     for q in range(first, last):
         longest, most = max(longest, starts[q + 1] - starts[q]), max(most, levels[q])
@@ -239,7 +250,7 @@ def _count_violations(queries, scores, first, last, r):  # type: ignore[no-untyp
                 _insert(tree, rank[j] + 1, c[j])
                 j -= 1
             below[i] = _sum_up_to(tree, rank[i])
-            total += c[i] * below[i]
+            total += share[q] * c[i] * below[i]
         tree[:] = 0.0
         i = 0
         for j in range(n):  # j as the lower one: the higher levels among those with a score below z[j] + 1
@@ -247,5 +258,5 @@ def _count_violations(queries, scores, first, last, r):  # type: ignore[no-untyp
                 _insert(tree, top - rank[i], c[i])
                 i += 1
             above = _sum_up_to(tree, top - 1 - rank[j])
-            r[row[a + order[j]]] = c[j] * (above - below[j])
+            r[row[a + order[j]]] = share[q] * c[j] * (above - below[j])
     return total

@@ -1,4 +1,4 @@
-"""Ranking real queries: certified, and as good as a regression on the relevances up to the noise of 50 queries.
+"""Ranking real queries: certified, and no worse than a regression on the relevances.
 
 `python -m benchmarks.run --only ranking` has the figures, with more of the grid.
 """
@@ -36,13 +36,11 @@ def chosen(fit):
     return gains(y_test, model.predict(X_test), q_test), model
 
 
-def test_ranks_as_well_as_a_regression_up_to_noise():
+def test_ranks_no_worse_than_a_regression():
     ours, ranker = chosen(lambda C, X, y, q: LinearRanker(C=C).fit(X, y, qid=q))
     theirs, _ = chosen(lambda C, X, y, q: LinearSVR(C=C, max_iter=20_000, random_state=0).fit(X, y))
     assert ranker.certificate_.relative_gap <= 1e-3
-    apart = ours - theirs
-    assert apart.mean() >= -2 * apart.std(ddof=1) / np.sqrt(len(apart))
-    assert ours.mean() > 0.7  # a random order has 0.66
+    assert ours.mean() >= theirs.mean() > 0.7  # a random order has 0.66
 
 
 def test_cutting_planes_agree_with_newton_on_the_pairs():

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from primalsvm.estimators.learner import Learner, keep_parameters
 from primalsvm.estimators.progress import progress_bar
-from primalsvm.inputs import as_rows
+from primalsvm.inputs import as_rows, in_order
 from primalsvm.losses import Hinge
 from primalsvm.objective import Objective, Problem
 from primalsvm.options import check_choice, check_integer
@@ -35,7 +35,7 @@ class LinearRanker(Learner):
 
     Minimises the hinge over pairs of rows of one query, the first more relevant than the second,
 
-        P(w) = λ/2 ‖w‖² + (1/N) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩),    N = Σ cᵢ cⱼ over the same pairs,
+        P(w) = λ/2 ‖w‖² + the mean over the queries of  (1/N_q) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩),    N_q = Σ cᵢ cⱼ,
 
     until the relative duality gap is at most `tol`. Without queries all rows are one, and with two levels of relevance
     the sum bounds 1 − AUC. Where pairs are many they are not formed: a billion cost no more than their rows do.
@@ -44,9 +44,11 @@ class LinearRanker(Learner):
     ----------
     C : float, default=1.0
         λ = 1/(C Σc), with Σc the weight of the rows as in all estimators here, not of the pairs: how strong the
-        regularisation is against the mean over pairs does not depend on how many pairs some rows make.
+        regularisation is against the mean does not depend on how many pairs some rows make.
     lam : float or None, default=None
         λ itself; overrides `C`.
+    average : {"queries", "pairs"}, default="queries"
+        What counts the same: every query, as in SVM^rank, or every pair, so that long queries count more.
     solver : {"auto", "cutting_planes", "pegasos"} or a solver object, default="auto"
         "auto" is "cutting_planes" where there are many pairs; few are formed, and solved as a classification by
         `Newton` or `DualAscent`. A `Pegasos` object takes its steps on pairs drawn at random.
@@ -100,6 +102,7 @@ class LinearRanker(Learner):
         *,
         C: float = 1.0,
         lam: float | None = None,
+        average: Literal["queries", "pairs"] = "queries",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -142,8 +145,8 @@ class LinearRanker(Learner):
 
     def _fit_queries(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, qid: npt.ArrayLike | None) -> None:
         _, given, batch = self._enter_arrays(X, y, sample_weight)
-        batch = batch._replace(y=judged(query_codes(qid, given.shape[0]), relevances(given)))
-        problem = Ranking(self._lam(batch)).settled(batch)
+        batch = batch._replace(rows=in_order(batch.rows), y=judged(query_codes(qid, given.shape[0]), relevances(given)))
+        problem = Ranking(self._lam(batch), self.average).settled(batch)
         assert problem.queries is not None
         idle = problem.queries.idle
         if idle:

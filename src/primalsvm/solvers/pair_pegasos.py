@@ -1,7 +1,7 @@
 """Pegasos on pairs: a ranking, a few pairs at a time.
 
     for t = 1, 2, …, T:
-        draw k pairs (i, j) of one query with yᵢ > yⱼ, with probabilities cᵢ cⱼ/N
+        draw k pairs (i, j) of one query with yᵢ > yⱼ, with probabilities s_q cᵢ cⱼ/N
         w ← (1 − η_t λ) w + (η_t/k) Σ {xᵢ − xⱼ : ⟨w, xᵢ − xⱼ⟩ < 1},    η_t = 1/(λ (t + t₀))
 
 The steps, the projection and the averages are those of Pegasos (`pegasos`, `steps`, `stochastic`): pairs are a stream
@@ -64,7 +64,8 @@ class Draw:
         _, starts, _, _, below, c, *_ = self.queries
         self.weight_before = np.append(0.0, c.cumsum())
         self.first = np.repeat(starts[:-1], np.diff(starts))
-        self.pairs_up_to = (c * (self.weight_before[below] - self.weight_before[self.first])).cumsum()
+        share = np.repeat(self.queries.share, np.diff(starts))
+        self.pairs_up_to = (share * c * (self.weight_before[below] - self.weight_before[self.first])).cumsum()
 
     def __call__(self, n: int) -> tuple[Vector, Vector]:
         """The rows of n pairs: the higher ones, and the lower ones."""
