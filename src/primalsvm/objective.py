@@ -54,6 +54,8 @@ class Problem:
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
     targets : how large the targets are; `settled` finds it where they are not signs
+    tilt : τ of a further term τ b; only with a free intercept, whose dual constraint becomes Σ cᵢ αᵢ = τ Σc. The
+        one-class problem has ν
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Problem:
     lam: float
     intercept: Intercept = "none"
     targets: Targets = SIGNS
+    tilt: float = 0.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
@@ -78,6 +81,8 @@ class Problem:
         check_loss(self.loss)
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
+        if self.tilt and self.intercept != "free":
+            raise ValueError("a tilt is a term of the free intercept")
 
     @property
     def radius(self) -> float:
@@ -95,8 +100,9 @@ class Problem:
         return replace(self, targets=Targets(max(at_zero, np.finfo(float).tiny), float(np.abs(batch.y).max())))
 
     def regularizer(self, w: Vector, b: float) -> float:
-        """λ/2 ‖w‖², with b² if the intercept is penalised."""
-        return self.lam / 2 * (float(inner(w, w)) + (b * b if self.intercept == "penalized" else 0.0))
+        """λ/2 ‖w‖², with b² if the intercept is penalised; plus τ b."""
+        penalty = self.lam / 2 * (float(inner(w, w)) + (b * b if self.intercept == "penalized" else 0.0))
+        return penalty + self.tilt * b
 
     def value(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> float:
         """P(w, b)."""
@@ -124,7 +130,7 @@ class Problem:
         in_w = self.lam * w + team.combine(batch, slopes) / total
         if self.intercept == "none":
             return in_w, 0.0
-        in_b = self.balance(batch, slopes) / total
+        in_b = self.balance(batch, slopes) / total + self.tilt
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
     def slopes_at(self, batch: Batch, scores: Vector, b: float) -> Vector:
@@ -135,7 +141,7 @@ class Problem:
 
     def best_intercept(self, batch: Batch, scores: Vector) -> float:
         """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval."""
-        return float(_best_intercept(self.loss, batch.y, batch.weight, scores))
+        return float(_best_intercept(self.loss, batch.y, batch.weight, scores, self.tilt * total_weight(batch)))
 
     def clipped(self, batch: Batch, alpha: Vector) -> Vector:
         """The point nearest to α inside the dual domain of this loss and these labels."""
@@ -144,11 +150,11 @@ class Problem:
         return out
 
     def balanced(self, batch: Batch, alpha: Vector) -> Vector:
-        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = 0."""
+        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
         if self.intercept != "free":
             return alpha
         out = np.empty_like(alpha)
-        _balance(self.loss, batch.y, batch.weight, alpha, out)
+        _balance(self.loss, batch.y, batch.weight, alpha, self.tilt * total_weight(batch), out)
         return out
 
     def combined(
@@ -163,6 +169,10 @@ class Problem:
     def balance(self, batch: Batch, alpha: Vector) -> float:
         """Σ cᵢ αᵢ."""
         return float(_weighted_sum(batch.weight, alpha))
+
+    def imbalance(self, batch: Batch, balance: float) -> float:
+        """How far Σ cᵢ αᵢ, the `balance`, is from what a free intercept asks for."""
+        return balance - self.tilt * total_weight(batch)
 
     def conjugate_sum(self, batch: Batch, alpha: Vector) -> float:
         """Σ cᵢ (−ℓ*(−αᵢ))."""
@@ -230,16 +240,16 @@ def _slopes(loss, y, scores, b, out):  # type: ignore[no-untyped-def]  # as abov
 
 
 @kernel
-def _slope_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # as above
-    """The derivative of Σ cᵢ ℓ(yᵢ, scoreᵢ + b) in b: increasing."""
-    total = 0.0
+def _slope_sum(loss, y, weight, scores, b, tilt):  # type: ignore[no-untyped-def]  # as above
+    """The derivative of Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + tilt · b in b: increasing."""
+    total = tilt
     for i in range(np.uint64(y.shape[0])):
         total += weight_of(weight, i) * slope(loss, scores[i] + b, y[i])
     return total
 
 
 @kernel
-def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
+def _best_intercept(loss, y, weight, scores, tilt):  # type: ignore[no-untyped-def]  # as above
     """Bisect for the ends of {b : 0 is a sub-gradient} and return the middle."""
     reach = 2.0
     size = 0.0
@@ -249,7 +259,8 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
     zero = 1e-14 * size  # slopes that cancel do so up to rounding
     low, high = -reach, reach
     for _ in range(50):  # enough for slopes that never quite vanish, as the logistic loss has
-        if _slope_sum(loss, y, weight, scores, low) < -zero and _slope_sum(loss, y, weight, scores, high) > zero:
+        at_low = _slope_sum(loss, y, weight, scores, low, tilt)
+        if at_low < -zero and _slope_sum(loss, y, weight, scores, high, tilt) > zero:
             break
         low, high = 2.0 * low, 2.0 * high
     top = high
@@ -258,7 +269,7 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
-        at_middle = _slope_sum(loss, y, weight, scores, middle)
+        at_middle = _slope_sum(loss, y, weight, scores, middle, tilt)
         if at_middle < -zero:
             low = middle
         else:
@@ -271,7 +282,7 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
-        if _slope_sum(loss, y, weight, scores, middle) > zero:
+        if _slope_sum(loss, y, weight, scores, middle, tilt) > zero:
             high = middle
         else:
             low = middle
@@ -297,8 +308,8 @@ def _shift(loss, y, weight, alpha, shift, everywhere, out):  # type: ignore[no-u
 
 
 @kernel
-def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as above
-    """Project α onto Σ cᵢ αᵢ = 0 by a common shift, of the free rows alone if they can take it up.
+def _balance(loss, y, weight, alpha, target, out):  # type: ignore[no-untyped-def]  # as above
+    """Project α onto Σ cᵢ αᵢ = target by a common shift, of the free rows alone if they can take it up.
 
     A free row has margin 1, so moving it costs nothing to first order; moving rows off their bounds does. The sum is
     continuous, piecewise linear and decreasing in the shift: its root is found by regula falsi, safeguarded by halving.
@@ -310,20 +321,20 @@ def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as
         size += weight_of(weight, i)
         reach = max(reach, 2.0 * abs(np.float64(alpha[i])))
     everywhere = False
-    at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
-    at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+    at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing) - target
+    at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing) - target
     if at_low < 0.0 or at_high > 0.0:
         everywhere = True
-        at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
-        at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+        at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing) - target
+        at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing) - target
         while at_low < 0.0 or at_high > 0.0:
             reach *= 2.0
-            at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing)
-            at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing)
+            at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing) - target
+            at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing) - target
     low, high = -reach, reach
     root = 0.0
     for k in range(200):
-        at_root = _shift(loss, y, weight, alpha, root, everywhere, nothing)
+        at_root = _shift(loss, y, weight, alpha, root, everywhere, nothing) - target
         if abs(at_root) <= 1e-15 * size or high - low <= 1e-17 * reach:
             break
         if at_root > 0.0:

@@ -209,7 +209,7 @@ class Newton:
 
     def _gradient(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
         total = total_weight(batch)
-        in_b = 0.0 if problem.intercept == "none" else -state.view.sums.balance / total
+        in_b = 0.0 if problem.intercept == "none" else -problem.imbalance(batch, state.view.sums.balance) / total
         if problem.intercept == "penalized":
             in_b += problem.lam * state.b
         return problem.lam * state.w - state.view.pull / total, in_b
@@ -240,7 +240,10 @@ class Newton:
             with team.blas_limited():
                 return view.curvature.step(problem, batch, view.h, g, g_b)
         if problem.intercept == "free":
-            best = best_intercept(batch.y, batch.weight, problem.loss, view.scores, state.b, state.q, view.alpha)
+            wanted = problem.tilt * total_weight(batch)
+            best = best_intercept(
+                batch.y, batch.weight, problem.loss, view.scores, state.b, state.q, view.alpha, wanted
+            )
             return -g / problem.lam, float(best) - state.b
         return -g / problem.lam, -g_b / problem.lam
 
@@ -250,7 +253,7 @@ class Newton:
         """A t at which Φ is nearly flat along the step: the root of an increasing function, by regula falsi."""
         view, total = state.view, total_weight(batch)
         constant = step_b if problem.intercept == "penalized" else 0.0
-        at_start = problem.lam * (float(inner(state.w, step)) + state.b * constant)
+        at_start = problem.lam * (float(inner(state.w, step)) + state.b * constant) + problem.tilt * step_b
         growth = problem.lam * (float(inner(step, step)) + constant * constant)
 
         def slope(t: float) -> float:
@@ -288,7 +291,7 @@ class Newton:
         dual = sums.dual / total - problem.regularizer(state.view.pull / (problem.lam * total), implied)
         gap = abs(primal - dual)
         if problem.intercept == "free":
-            gap += abs(state.b * sums.balance) / total
+            gap += abs(state.b * problem.imbalance(batch, sums.balance)) / total
         return gap, relative_gap(primal, primal - gap)
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:

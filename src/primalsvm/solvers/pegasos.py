@@ -201,4 +201,5 @@ class Pegasos:
             intercept_bound=problem.targets.largest + math.sqrt(float(norms.max())) * problem.radius if free else 0.0,
             mean_weight=mean_weight,
             weighting=RISING if self.average == "weighted" else EQUAL,
+            tilt=problem.tilt,
         )

@@ -1,0 +1,57 @@
+"""The one-class loss: ℓ = max(0, −p), which knows no labels.
+
+With a tilt ν of the intercept (`Problem.tilt`) and λ = ν it is Schölkopf et al.'s one-class problem, times ν, b = −ρ:
+
+    ν (½ ‖w‖² − ρ + 1/(νm) Σ max(0, ρ − ⟨w, xᵢ⟩)) = ν/2 ‖w‖² + ν b + (1/m) Σ max(0, −(⟨w, xᵢ⟩ + b))
+"""
+
+import math
+from typing import NamedTuple
+
+INFINITY = math.inf
+
+
+class OneSided(NamedTuple):
+    """ℓ = max(0, −p); dual α ∈ [0, 1], −ℓ*(−α) = 0.
+
+    Examples
+    --------
+    >>> OneSided().value(-0.5, 1.0), OneSided().value(2.0, 1.0)
+    (0.5, 0.0)
+    """
+
+    @property
+    def of_signs(self) -> bool:
+        return False
+
+    @property
+    def degree(self) -> int:
+        return 1
+
+    @property
+    def slope_bound(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        return INFINITY
+
+    def value(self, p: float, y: float) -> float:
+        return max(0.0, -p)
+
+    def slope(self, p: float, y: float) -> float:
+        return -1.0 if p < 0.0 else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        return 0.0 if -1.0 <= a <= 0.0 else INFINITY
+
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        return 0.0
+
+    def feasible(self, alpha: float, y: float) -> float:
+        return min(max(alpha, 0.0), 1.0)
+
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
+        if q <= 0.0:  # the row is zero: the dual is linear in α
+            return 1.0 if p < 0.0 else (0.0 if p > 0.0 else alpha)
+        return min(max(alpha - p / q, 0.0), 1.0)
