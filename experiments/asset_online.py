@@ -20,7 +20,7 @@ TEST, SOME = 20_000, 5_000  # deformed test digits: for the last samples, and al
 SAMPLES = 10  # of the last 10,000 iterations, one after each 1,000
 LOOKS = tuple(k * 10**p for p in (3, 4, 5) for k in (1, 2, 5))  # examples after which to look
 WINDOW = 100  # iterates that are averaged; in a stream between one and two times as many
-GAMMA, LAM = 0.01, 1e-6
+GAMMA, LAM, PAPERS_LAMBDA = 0.01, 1e-6, 1e-8
 VALIDATION = 10_000  # digits of the training part that λ is chosen on
 OTHER_LAMBDAS, TRIED = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4), 200_000
 NAMES = {False: "ASSET_on", True: "ASSET*_on"}
@@ -34,7 +34,7 @@ PAPER = {
 }
 
 TITLE = "ASSET's Table 3 and Figure 2: online learning"
-BUDGET = 1080
+BUDGET = 1350
 ABOUT = (
     "Handwritten digits, 0-4 against 5-9: one pass of `SVC.partial_fit` over 1,000,000 elastically deformed MNIST "
     "digits, d i.i.d. Fourier features, the paper's γ, no intercept, the average of the last 100 to 200 iterates. The "
@@ -148,7 +148,7 @@ def tables(found: Found) -> Iterator[Table]:
     rows = []
     for d in dimensions_in(found):
         both = [of(found, d, star) for star in NAMES]
-        cells = [f"{100 * np.mean(one['last']):.2f} ± {100 * np.std(one['last']):.2f} %" for one in both]
+        cells = [f"{100 * np.mean(one['last']):.2f} ± {100 * np.std(one['last'], ddof=1):.2f} %" for one in both]
         plain = [f"{100 * one['plain']:.2f} %" for one in both]
         seconds = [f"{np.mean([one[key] for one in both]):.1f}" for key in ("training", "testing")]
         papers = PAPER.get(d)
@@ -191,7 +191,10 @@ def claims(found: Found) -> list[Claim]:
                 Statement(source, "the error falls as the dimension grows", first, larger_is_better),
                 Statement(source, "the deviation falls with the dimension up to d = 8192", first[:-1], steadier),
                 Statement(
-                    source, "ASSET_on is more accurate than ASSET*_on with the same dimension", both, more_accurate
+                    source,
+                    "ASSET_on is more accurate than ASSET*_on with the same dimension",
+                    [*both, *(f"λ = {PAPERS_LAMBDA:g} | {name}" for name in NAMES.values())],
+                    more_accurate,
                 ),
                 Statement(source, "ASSET_on converges faster than ASSET*_on", both, converges_faster),
                 Statement(source, "the time of testing grows with d", both, testing_time),
@@ -223,16 +226,19 @@ def larger_is_better(found: Found) -> tuple[str, str]:
 def steadier(found: Found) -> tuple[str, str]:
     """Deviations of ASSET_on."""
     spreads = [100 * float(np.std(of(found, d, False)["last"], ddof=1)) for d in DIMENSIONS[:-1]]
-    return verdict(all(b <= a for a, b in pairwise(spreads))), ", ".join(
-        f"{d}: ± {one:.2f}" for d, one in zip(DIMENSIONS, spreads, strict=False)
-    )
+    # ten samples tell a deviation to within a quarter of it
+    held = spreads[-1] < spreads[0] and all(b <= 1.25 * a for a, b in pairwise(spreads))
+    return verdict(held), ", ".join(f"{d}: ± {one:.2f}" for d, one in zip(DIMENSIONS, spreads, strict=False))
 
 
 def more_accurate(found: Found) -> tuple[str, str]:
     """Mean errors of both."""
     pairs = [(d, mean_error(found, d, False), mean_error(found, d, True)) for d in DIMENSIONS]
-    return verdict(all(first < second for _, first, second in pairs)), ", ".join(
-        f"{d}: {first:.2f} and {second:.2f} %" for d, first, second in pairs
+    first, second = (100 * found[f"λ = {PAPERS_LAMBDA:g} | {name}"] for name in NAMES.values())
+    return verdict(all(first < second for _, first, second in pairs)), (
+        ", ".join(f"{d}: {one:.2f} and {star:.2f} %" for d, one, star in pairs)
+        + f"; with the paper's λ = {PAPERS_LAMBDA:g} it is: {first:.2f} and {second:.2f} % after {TRIED:,} digits, d = "
+        f"{DIMENSIONS[0]}"
     )
 
 
@@ -271,7 +277,7 @@ def figures(found: Found) -> dict[str, Any]:
         axis.set(xscale="log", yscale="log", xlabel="digits seen", ylabel="test error, %")
         axis.set_title(NAMES[star], fontsize=10)
     for axis in axes:
-        axis.set_ylim(lowest / 1.1, highest * 1.1)
         plain_ticks(axis.yaxis, [1, 2, 3, 5, 10, 20, 50])
+        axis.set_ylim(lowest / 1.1, highest * 1.1)
     below(figure, axes[0], 5)
     return {"asset-online": figure}

@@ -21,7 +21,7 @@ LAMBDAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 EPOCHS = 20
 
 TITLE = "ASSET's parameters"
-BUDGET = 240
+BUDGET = 210
 ABOUT = (
     "*λ and γ*, which the paper chose by the error of SVM-Light on the validation cut: `SVC` with s = 512 and 1/10, 1 "
     "and 10 times the paper's C = 1/(λm), 1/4, 1 and 4 times its γ, by its error on the same cut. *λ → 0*: how far "

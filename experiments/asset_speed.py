@@ -20,7 +20,7 @@ PEERS = ("primalsvm", "LinearSVC", "SGDClassifier")
 TEST_ROWS = {"ADULT": 8_141, "MNIST": 5_950, "ARXIV": 11_574, "IJCNN": 14_169, "COVTYPE": 58_101}
 
 TITLE = "ASSET's Table 2: speed"
-BUDGET = 1560
+BUDGET = 1500
 ABOUT = (
     "The tasks of the paper's Table 1, with its C and γ, no intercept in ASSET and ASSET* (as in the paper's "
     "experiments), uniform landmarks, the average of the last 100 iterates. Two stops: *the paper's rule* ends when "
@@ -187,9 +187,13 @@ def own_figure(name: str, s: int, found: Found) -> tuple[str, str]:
     error, seconds = ruled(found, name, s)
     limit = 100 * float(np.mean([run["optimum"] for run in found[f"{name} | {s} | ASSET"]["ASSET"]]))
     paper, allowed = PAPER[name, s].asset[1], noise(name, PAPER[name, s].asset[1]) + DEVIATIONS[name, s][0]
-    return verdict(error <= paper + allowed), (
+    held = error <= paper + allowed
+    epochs = max(run["rule"]["epochs"] for run in found[f"{name} | {s} | ASSET"]["ASSET"])
+    within_reach = limit <= paper + allowed / 2
+    why = f"; {epochs:.0f} epochs were not enough" if within_reach else "; these landmarks allow little better"
+    return verdict(held), (
         f"{error:.2f} % in {seconds:.1f} s by the paper's rule, the optimum over these features {limit:.2f} % (other "
-        f"rows to test on: ± {allowed:.2f})"
+        f"rows to test on: ± {allowed:.2f}){'' if held else why}"
     )
 
 
@@ -211,16 +215,18 @@ def stand_in(s: int, found: Found) -> tuple[str, str]:
 
 def alike(found: Found) -> tuple[str, str]:
     """After the same number of epochs."""
-    apart, ratios = {}, []
+    apart, ratios, lower = {}, [], 0
     for name, s in PAPER:
         both = [asset_runs(found[f"{name} | {s} | ASSET"], label, "fixed") for label in ("ASSET", "ASSET*")]
         errors = [100 * float(np.mean([run["error"] for run in runs])) for runs in both]
         apart[name, s] = abs(errors[0] - errors[1]), noise(name, errors[0])
+        lower += errors[0] < errors[1]
         ratios.append(np.mean([run["seconds"] for run in both[0]]) / np.mean([run["seconds"] for run in both[1]]))
     worst = max(apart, key=lambda pair: apart[pair][0] / apart[pair][1])
     return verdict(all(difference <= allowed for difference, allowed in apart.values()) and max(ratios) <= 2), (
         f"after as many epochs errors differ by {np.median([one for one, _ in apart.values()]):.2f} points in the "
-        f"median, most of all by {apart[worst][0]:.2f} ({worst[0]}, s = {worst[1]}); times by {max(ratios):.2f} ×"
+        f"median, most of all by {apart[worst][0]:.2f} ({worst[0]}, s = {worst[1]}), ASSET's being the lower ones in "
+        f"{lower} of {len(apart)}; times by {max(ratios):.2f} ×"
     )
 
 
@@ -239,8 +245,9 @@ def among_the_fastest(found: Found) -> tuple[str, str]:
         first += times["ASSET"] <= peers and times["ASSET"] < math.inf
         cells = [f"{'never' if math.isinf(times[label]) else f'{times[label]:.1f} s'}" for label in ("ASSET", *PEERS)]
         shown.append(f"{name} {s}: {' / '.join(cells)}")
-    return verdict(first >= len(PAPER) / 2), (
-        f"before both peers in {first} of {len(PAPER)}; ASSET / {' / '.join(PEERS)}: {'; '.join(shown)}"
+    return verdict(first > len(PAPER) / 2), (
+        f"before both peers in {first} of {len(PAPER)}, else it did not get there; ASSET / {' / '.join(PEERS)}: "
+        + "; ".join(shown)
     )
 
 
@@ -267,8 +274,9 @@ def figures(found: Found) -> dict[str, Any]:
                 axis.plot(*zip(*points, strict=True), **chosen)
         axis.set(xscale="log", yscale="log", xlabel="seconds, features included", ylabel="test error, %")
         axis.set_title(name, fontsize=10)
-        for one in (axis.xaxis, axis.yaxis):
-            plain_ticks(one)
+        low, high = axis.get_xlim()
+        plain_ticks(axis.xaxis, [t for t in (0.1, 0.3, 1, 3, 10, 30, 100) if low <= t <= high])
+        plain_ticks(axis.yaxis)
         axis.yaxis.set_minor_formatter(axis.yaxis.get_major_formatter())
         axis.tick_params(which="minor", labelsize=7)
     for axis in axes[len(names) :]:

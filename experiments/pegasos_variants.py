@@ -1,7 +1,7 @@
 """Pegasos' choices, compared: rows per step, projection, averages, the order of rows."""
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 TITLE = "Pegasos: its choices compared"
-BUDGET = 180
+BUDGET = 150
 ABOUT = (
     f"arXiv abstracts (`cs` against the rest), hinge, λ = {LAM:g}, means over {SEEDS} seeds of (P(w) − P*)/P* against "
     "the rows looked at. Unless it is what is compared: k = 1, independent draws, no projection, iterate t weighted by "
@@ -49,7 +49,6 @@ ABOUT = (
 )
 
 
-@cache
 def size(quick: bool) -> int:
     """Rows."""
     return SIZES[0] if quick else SIZES[-1]

@@ -13,15 +13,10 @@ from rich.console import Console
 
 from benchmarks.common import Table
 from benchmarks.report import describe, markdown, print_table
-from experiments.harness import RESULTS, Claim, Run
+from experiments.harness import RESULTS, VERDICTS, Claim, Run
 
 PAGES = Path(__file__).parent.parent / "docs" / "results"
-MARKS = {
-    "reproduced": "reproduced",
-    "beaten": "**beaten**",
-    "not reproduced": "**not reproduced**",
-    "not measured": "not measured",
-}
+MARKS = {word: f"**{word}**" if word in ("beaten", "not reproduced") else word for word in VERDICTS}
 
 
 def show(console: Console, run: Run) -> None:

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import primalsvm
-from primalsvm import SVC, LinearSVC
+from primalsvm import SVC, LinearSVC, LinearSVR
 from primalsvm.cli import app
 from primalsvm.persistence import ModelError
 from primalsvm.sources.svmlight import write_svmlight
@@ -30,6 +30,28 @@ def call(*arguments):
     result = CliRunner().invoke(app, [str(one) for one in arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def test_many_classes_and_regressions(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(90, 3))
+    labels, numbers = np.arange(90) % 3, rows @ np.array([1.0, 2.0, 3.0])
+    for name, y in (("classes", labels), ("numbers", numbers)):
+        lines = [f"{label} 1:{a:.6f} 2:{b:.6f} 3:{c:.6f}" for label, (a, b, c) in zip(y.tolist(), rows, strict=True)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    call("train", tmp_path / "classes", "-o", tmp_path / "m")
+    clf = primalsvm.load(tmp_path / "m")
+    read = list(csv.reader(call("predict", tmp_path / "m", tmp_path / "classes").splitlines()))
+    assert read[0] == ["class", "0", "1", "2"] and len(read) == 91
+    source = primalsvm.open(tmp_path / "classes")
+    assert [float(line[0]) for line in read[1:]] == clf.predict(source).tolist()
+    error = json.loads(call("evaluate", tmp_path / "m", tmp_path / "classes", "--json"))["test_error"]
+    assert error == pytest.approx(1 - clf.score(source))
+    LinearSVR().fit(primalsvm.open(tmp_path / "numbers")).save(tmp_path / "r")
+    read = list(csv.reader(call("predict", tmp_path / "r", tmp_path / "numbers").splitlines()))
+    assert read[0] == ["prediction"]
+    np.testing.assert_allclose([float(line[0]) for line in read[1:]], numbers, atol=0.1)
+    assert json.loads(call("evaluate", tmp_path / "r", tmp_path / "numbers", "--json"))["test_r2"] > 0.99
 
 
 def test_version():

@@ -51,7 +51,7 @@ def test_the_second_process_finds_kernels_compiled_and_an_edit_is_never_missed(p
     assert float(value) == pytest.approx(EXPECTED[1]) and (hits, misses) == ("0", "1")
     value, hits, misses = run(VALUE, package)
     assert float(value) == pytest.approx(EXPECTED[1]) and (hits, misses) == ("1", "0")
-    source = package / "losses.py"
+    source = package / "losses" / "margin.py"
     text = source.read_text()
     assert text.count("return max(0.0, 1.0 - y * p)\n") == 1
     times = source.stat()

@@ -134,3 +134,8 @@ def test_refusals(tmp_path):
 
     with pytest.raises(ValueError, match="a checkpoint is of one problem"):
         LinearSVC(random_state=0, checkpoint=Checkpoint(tmp_path / "run")).fit(X, Y)
+
+
+def test_numbers_are_no_classes_of_a_stream():
+    with pytest.raises(ValueError, match="continuous"):
+        LinearSVC(lam=0.01).partial_fit(X, X[:, 0])

@@ -18,7 +18,7 @@ WEIGHT = RNG.integers(0, 4, size=150).astype(float)
 
 def objective(model, loss, lam, sample_weight=None):
     c = np.ones(len(Y)) if sample_weight is None else sample_weight
-    w = model.coef_[0]
+    w = np.ravel(model.coef_)
     return lam / 2 * w @ w + c @ formula(loss, X @ w + model.intercept_[0], Y) / c.sum()
 
 
@@ -38,7 +38,7 @@ def test_squared_losses_are_liblinear_s():
     theirs = TheirLinearSVR(
         C=0.5, epsilon=20.0, loss="squared_epsilon_insensitive", tol=1e-12, max_iter=10**6, dual=False
     ).fit(X, Y)  # fmt: skip
-    np.testing.assert_allclose(ours.coef_[0], theirs.coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball"])
@@ -108,8 +108,9 @@ def test_saved_models_and_sources(tmp_path):
     ("model", "y", "said"),
     [
         (LinearSVR(epsilon=-1.0), Y, "epsilon must be finite and not negative"),
-        (LinearSVR(loss="huber"), Y, "delta must be positive and finite"),
-        (LinearSVR(loss="pinball", quantile=1.5), Y, "tau must lie between 0 and 1"),
+        (LinearSVR(loss="huber"), Y, "epsilon is δ.*must be positive"),
+        (LinearSVR(loss="pinball", quantile=1.5), Y, "quantile must lie between 0 and 1"),
+        (LinearSVR(loss="squared_epsilon_insensitive"), 1e200 * Y, "use other units"),
         (LinearSVR(loss="hinge"), Y, "loss"),
         (LinearSVR(loss=Hinge()), Y, "a loss of classes"),
         (LinearSVC(loss=EpsilonInsensitive()), np.sign(Y - 2000), "a loss of numbers"),
@@ -120,3 +121,47 @@ def test_saved_models_and_sources(tmp_path):
 def test_refusals(model, y, said):
     with pytest.raises(ValueError, match=said):
         model.fit(X, y)
+
+
+def test_numbers_that_are_none_are_refused():
+    with pytest.raises(TypeError, match="epsilon must be a number"):
+        LinearSVR(epsilon=None).fit(X, Y)
+
+
+def test_the_first_targets_of_a_stream_may_be_zero():
+    """The ball is not that of a problem without targets."""
+    y = np.where(np.arange(3000) < 1200, 0.0, 1.0) * np.sin(np.tile(X[:, 0], 20))
+    model = SVR(approximation="fourier", n_components=100, gamma=0.5, lam=1e-4, random_state=0)
+    rows = np.tile(X, (20, 1))
+    for first in range(0, 3000, 500):
+        model.partial_fit(rows[first : first + 500], y[first : first + 500])
+    assert np.linalg.norm(model.coef_) > 0.1
+
+
+@pytest.mark.parametrize("loss", ["huber", "squared_epsilon_insensitive", "epsilon_insensitive"])
+def test_a_warm_start_in_other_units_begins_anew(loss):
+    warm = LinearSVR(loss=loss, epsilon=30.0, solver="dual_ascent", warm_start=True, lam=1e-3, random_state=0)
+    warm.fit(X, Y).fit(X, 1e4 * Y)
+    cold = LinearSVR(loss=loss, epsilon=30.0, solver="dual_ascent", lam=1e-3, random_state=0).fit(X, 1e4 * Y)
+    np.testing.assert_array_equal(warm.coef_, cold.coef_)
+
+
+def test_score_of_a_source_and_text_targets(tmp_path):
+    rows = "\n".join(f"{y:.6f},{x[0]:.9f},{x[1]:.9f}" for x, y in zip(X, Y, strict=True))
+    (tmp_path / "rows.csv").write_text("target,a,b\n" + rows + "\n")
+    source = primalsvm.open(tmp_path / "rows.csv", target="target")
+    model = LinearSVR(epsilon=5.0).fit(source)
+    plain = LinearSVR(epsilon=5.0).fit(X[:, :2], Y)
+    assert model.score(source) == pytest.approx(plain.score(X[:, :2], Y), abs=1e-6)
+    (tmp_path / "text.csv").write_text("target,a\nlow,1\nhigh,2\nlow,3\n")
+    text = primalsvm.open(tmp_path / "text.csv", target="target")
+    untouched = LinearSVR()
+    with pytest.raises(ValueError, match="numbers are needed"):
+        untouched.fit(text)
+    assert not hasattr(untouched, "coef_")
+
+
+def test_held_out_rows_have_weight():
+    model = LinearSVR(early_stopping=True, random_state=0, validation_fraction=0.3)
+    model.fit(X, Y, sample_weight=np.r_[np.ones(10), np.zeros(140)])
+    assert np.isfinite(model.coef_).all()

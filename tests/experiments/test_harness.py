@@ -1,5 +1,6 @@
 """Runs keep every case, go on where they stopped, and keep to their budget."""
 
+import importlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from rich.console import Console
 from benchmarks.common import Table
 from experiments import report
 from experiments.harness import VERDICTS, Case, Claim, Options, Run, Statement, compact, judged, verdict
+from experiments.run import EXPERIMENTS
 from primalsvm import Hinge, Pegasos, Problem, solve
 
 QUIET = Console(quiet=True)
@@ -142,6 +144,18 @@ def test_pages_say_what_was_measured(tmp_path, monkeypatch):
     overview = (tmp_path / "README.md").read_text()
     assert "1 reproduced, 0 beaten, 0 not reproduced" in overview and "[tried](tried.md)" in overview
     assert json.loads((tmp_path / "results" / "tried.json").read_text())["found"]["first"] == {"value": 1}
+
+
+def test_the_pages_are_those_of_the_numbers_that_were_kept(tmp_path):
+    """No number is written by hand, and no page is older than what it shows."""
+    modules = {name: importlib.import_module(f"experiments.{name}") for name in EXPERIMENTS}
+    assert all(report.stored(name) is not None for name in EXPERIMENTS)
+    report.write_pages(modules, tmp_path)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == sorted(path.name for path in report.PAGES.iterdir())
+    for name in written:
+        if name.endswith(".md"):
+            assert (tmp_path / name).read_text() == (report.PAGES / name).read_text(), name
 
 
 def test_verdicts():

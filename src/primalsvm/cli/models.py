@@ -25,7 +25,7 @@ def predict(
     rows: Rows,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A CSV file; without it, print.")] = None,
 ) -> None:
-    """Write the class and the score of every row, as CSV."""
+    """Write the class and the score of every row (of a regression, the prediction), as CSV."""
     with sentences():
         from primalsvm.estimators.files import load
         from primalsvm.sources.opening import open as open_source
@@ -50,21 +50,27 @@ def predict(
 
 
 def _lines(clf: Any, source: Any) -> Iterator[str]:
+    import numpy as np
+
+    names = {label: label_text(label) for label in getattr(clf, "classes_", np.zeros(0)).tolist()}
+    columns = ["score"] if len(names) == 2 else list(names.values())
+    head = _csv([["class", *columns] if names else ["prediction"]])
+    for scores, _ in clf.judged(source, labelled=False):
+        rows = scores.reshape(len(scores), -1).tolist()
+        if names:
+            rows = [[names[label], *row] for label, row in zip(clf.named(scores).tolist(), rows, strict=True)]
+        yield head + _csv(rows)
+        head = ""
+    yield head
+
+
+def _csv(rows: list[list[Any]]) -> str:
     import csv
     import io
 
-    import numpy as np
-
-    names = [label_text(label) for label in clf.classes_.tolist()]
-    head = "class,score\n"
-    for scores, _ in clf.judged(source, labelled=False):
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        places = (scores > 0).astype(np.intp).tolist()
-        writer.writerows((names[place], score) for place, score in zip(places, scores.tolist(), strict=True))
-        yield head + text.getvalue()
-        head = ""
-    yield head
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson = False) -> None:
@@ -76,7 +82,10 @@ def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson =
 
 
 def tested(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
-    """How many rows there are, and the share that a model gets wrong."""
+    """How many rows there are, and the share that a model gets wrong; of a regression, R²."""
     is_array = rows.suffix == ".npy"  # a table's target is part of the model
-    n, wrong = clf.count_errors(opened(rows, None, None, target if is_array else None, None))
+    source = opened(rows, None, None, target if is_array else None, None)
+    if not hasattr(clf, "count_errors"):
+        return {"test_r2": clf.score(source)}
+    n, wrong = clf.count_errors(source)
     return {"test_rows": n, "test_error": wrong / n}

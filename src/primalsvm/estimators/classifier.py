@@ -7,14 +7,14 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.estimators.learner import Learner
 from primalsvm.estimators.targets import Classes
-from primalsvm.inputs import as_rows, as_weights, refuse_text_columns
+from primalsvm.inputs import as_weights
 from primalsvm.losses import Loss, by_name
 from primalsvm.rows import Batch
-from primalsvm.sources.opening import AnySource, is_source
+from primalsvm.sources.opening import AnySource
 
 
 class Classifier(ClassifierMixin, Learner):
@@ -34,13 +34,7 @@ class Classifier(ClassifierMixin, Learner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        check_is_fitted(self, "coef_")
-        if is_source(X):
-            shape = (0,) if len(self.classes_) == 2 else (0, len(self.classes_))
-            return np.concatenate([np.zeros(shape), *(scores for scores, _ in self.judged(X, labelled=False))])
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-        return self._scores(as_rows(X))
+        return self._scored(X)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of rows whose class is foretold.
@@ -55,10 +49,8 @@ class Classifier(ClassifierMixin, Learner):
         -------
         float
         """
-        if not is_source(X):
+        if not self._scores_a_source(X, y, sample_weight):
             return float(super().score(X, y, sample_weight))
-        if y is not None or sample_weight is not None:
-            raise ValueError("a source brings its own labels: neither y nor sample_weight must be given")
         rows, wrong = self.count_errors(X)
         return (rows - wrong) / rows
 
@@ -76,7 +68,7 @@ class Classifier(ClassifierMixin, Learner):
                     f"{source.path} has the label {unknown[0]!r}; the model knows {', '.join(map(repr, known))}"
                 )
             rows += scores.shape[0]
-            wrong += int(np.count_nonzero(self._named(scores) != labels))
+            wrong += int(np.count_nonzero(self.named(scores) != labels))
         if not rows:
             raise ValueError(f"{source.path} holds no rows")
         return rows, wrong
@@ -92,9 +84,9 @@ class Classifier(ClassifierMixin, Learner):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._named(self.decision_function(X))
+        return self.named(self.decision_function(X))
 
-    def _named(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    def named(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         """The class that each score, or each row of them, means."""
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[codes]
@@ -128,6 +120,9 @@ class Classifier(ClassifierMixin, Learner):
         weighted = batch._replace(weight=as_weights(per_class[codes] * given, len(codes)))
         targets.check(weighted)
         return weighted
+
+    def _check_names(self, names: npt.NDArray[Any] | None) -> None:
+        pass
 
     def _name(self, names: npt.NDArray[Any] | None) -> None:
         if names is not None:

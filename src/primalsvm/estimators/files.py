@@ -99,7 +99,7 @@ def agree(estimator: Any) -> None:
         ):
             raise ModelError("there must be two classes or more")
         problems = len(estimator.classes_) if len(estimator.classes_) > 2 else 1
-    _expect(estimator.coef_, (problems, d), "coef_", (np.float64,))
+    _expect(estimator.coef_, (d,) if isinstance(estimator, LinearSVR) else (problems, d), "coef_", (np.float64,))
     _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and not (

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 import primalsvm
 from primalsvm.checkpoints import Checkpoint, Keeper, identity
@@ -91,6 +91,7 @@ class Learner(BaseEstimator):
                 raise ValueError("the source has no labels: there is nothing to learn from")
             if not len(found.y):
                 raise ValueError(f"{X.path} holds no rows")
+            self._check_names(found.names)
             self._fit(found.X, found.y, sample_weight, found.cache)
             self._name(found.names)
         self.layout_: Layout | None = found.layout
@@ -122,12 +123,32 @@ class Learner(BaseEstimator):
         """The rows with all their weights."""
         return batch
 
-    def _name(self, names: npt.NDArray[Any] | None) -> None:
-        """The names of the numbers that a source has in the place of text."""
+    def _check_names(self, names: npt.NDArray[Any] | None) -> None:
+        """Refuse text where numbers are needed."""
         if names is not None:
             raise ValueError(f"the targets of this source are text, such as {names.tolist()[0]!r}: numbers are needed")
 
+    def _name(self, names: npt.NDArray[Any] | None) -> None:
+        """Take the names of the numbers that a source has in the place of text."""
+
+    def _scored(self, X: Any) -> npt.NDArray[np.float64]:
+        """The scores of arrays or of a source, checked."""
+        check_is_fitted(self, "coef_")
+        if is_source(X):
+            problems = np.atleast_2d(self.coef_).shape[0]
+            nothing = np.zeros((0, problems) if problems > 1 else 0)
+            return np.concatenate([nothing, *(scores for scores, _ in self.judged(X, labelled=False))])
+        refuse_text_columns(X)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+        return self._scores(as_rows(X))
+
     # ---- sources -----------------------------------------------------------------------------------------------------
+
+    def _scores_a_source(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether `score` is asked about a source, which then comes alone."""
+        if is_source(X) and (y is not None or sample_weight is not None):
+            raise ValueError("a source brings its own labels: neither y nor sample_weight must be given")
+        return is_source(X)
 
     def judged(self, source: AnySource, labelled: bool = True) -> Iterator[tuple[npt.NDArray[np.float64], Any]]:
         """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none.
@@ -252,10 +273,10 @@ class Learner(BaseEstimator):
             raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
         from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
 
-        every = np.arange(rows.batch.y.shape[0])
-        parts = train_test_split(
-            every, test_size=self.validation_fraction, random_state=seed, stratify=rows.targets.strata
-        )
+        weight = np.broadcast_to(rows.batch.weight.values, rows.batch.y.shape)
+        every = np.flatnonzero(weight > 0)
+        strata = None if rows.targets.strata is None else rows.targets.strata[every]
+        parts = train_test_split(every, test_size=self.validation_fraction, random_state=seed, stratify=strata)
         kept, held = (rows.take(np.sort(part)) for part in parts)
         kept.targets.check(kept.batch)
         return kept, held
@@ -269,7 +290,7 @@ class Learner(BaseEstimator):
         self.certificates_ = [solution.certificate for solution in found]
         self.certificate_ = combined(self.certificates_)
         self.history_ = found[0].trace if len(found) == 1 else np.concatenate([solution.trace for solution in found])
-        worst = max(found, key=lambda solution: solution.status.fell_short)
+        worst = max(found, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
         self.status_: Status = worst.status
         self.solver_ = found[0].solver
         self.n_iter_ = max(1, *(int(np.ceil(solution.n_epochs)) for solution in found))

@@ -18,7 +18,7 @@ from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.sources.filed import filed_rows, inspect_filed
-from primalsvm.team import team_for
+from primalsvm.team import team_for, team_size
 
 ROW_BYTES = 48  # that Newton keeps of each row
 VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
@@ -41,7 +41,8 @@ class LinearModel(Streaming):
                 as_rows(rows.batch.rows)
             solutions = self._solve(problem, training, validation, seed, solver)
         else:
-            at_once, drop = int(self._budget() / 2), self.memory is not None
+            sharing = min(team_size(self.n_jobs), rows.targets.count)  # threads, each with blocks of its own
+            at_once, drop = int(self._budget() / 2 / sharing), self.memory is not None
             with filed_rows(cache, at_once, drop, self.n_jobs) as filed:
                 inspect_filed(filed, self.n_jobs)
                 solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
@@ -54,7 +55,7 @@ class LinearModel(Streaming):
     def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
         """⟨w, x⟩ + b for every row."""
         with team_for(self.n_jobs) as team:
-            found = [team.scores(rows, w) + b for w, b in zip(self.coef_, self.intercept_, strict=True)]
+            found = [team.scores(rows, w) + b for w, b in zip(np.atleast_2d(self.coef_), self.intercept_, strict=True)]
         return found[0] if len(found) == 1 else np.stack(found, axis=1)
 
     # ---- streams: the features are the rows themselves ---------------------------------------------------------------

@@ -1,19 +1,19 @@
 """Regressors: what numbers are to a learner."""
 
+from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.estimators.learner import Learner
 from primalsvm.estimators.targets import Numbers
-from primalsvm.inputs import as_rows, refuse_text_columns
 from primalsvm.losses import EpsilonInsensitive, Huber, Loss, Pinball, SquaredEpsilonInsensitive
 from primalsvm.options import check_choice
 from primalsvm.rows import Batch
-from primalsvm.sources.opening import is_source
 
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball")
 
@@ -22,6 +22,11 @@ class Regressor(RegressorMixin, Learner):
     """A regressor whose prediction is its score."""
 
     _y_checks: ClassVar[dict[str, bool]] = {"y_numeric": True}
+    _parameter_kinds: ClassVar[dict[str, tuple[type, ...]]] = {
+        **Learner._parameter_kinds,
+        "epsilon": (Real,),
+        "quantile": (Real,),
+    }
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The target of every row.
@@ -34,12 +39,34 @@ class Regressor(RegressorMixin, Learner):
         -------
         ndarray of shape (n_samples,)
         """
+        return self._scored(X)
+
+    def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """R²: the share of the targets' variance that is foretold.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+        y : array of shape (n_samples,); a source brings its own
+        sample_weight : array of shape (n_samples,), optional; not with a source
+
+        Returns
+        -------
+        float
+        """
+        if not self._scores_a_source(X, y, sample_weight):
+            return float(super().score(X, y, sample_weight))
         check_is_fitted(self, "coef_")
-        if is_source(X):
-            return np.concatenate([np.zeros(0), *(scores for scores, _ in self.judged(X, labelled=False))])
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-        return self._scores(as_rows(X))
+        foretold, there = [], []
+        for scores, targets in self.judged(X):
+            if targets is None:
+                raise ValueError(f"{X.path} has no targets to compare with")
+            foretold.append(scores)
+            there.append(np.asarray(targets, float))
+        if not there:
+            raise ValueError(f"{X.path} holds no rows")
+        truth = np.concatenate(there)
+        return 1.0 - float(np.square(np.concatenate(foretold) - truth).sum() / np.square(truth - truth.mean()).sum())
 
     # ---- numbers as targets ------------------------------------------------------------------------------------------
 
@@ -51,6 +78,12 @@ class Regressor(RegressorMixin, Learner):
             return loss
         check_choice("loss", self.loss, LOSSES, "or give a loss object")
         epsilon, tau = float(self.epsilon), float(self.quantile)
+        if self.loss == "huber" and not epsilon > 0.0:
+            raise ValueError(
+                f"with loss='huber' epsilon is δ, from which errors count linearly; it must be positive: {epsilon:g}"
+            )
+        if not 0.0 < tau < 1.0:
+            raise ValueError(f"quantile must lie between 0 and 1, got {tau:g}")
         by_name: dict[str, Loss] = {
             "epsilon_insensitive": EpsilonInsensitive(epsilon),
             "squared_epsilon_insensitive": SquaredEpsilonInsensitive(epsilon),
@@ -60,10 +93,19 @@ class Regressor(RegressorMixin, Learner):
         return by_name[self.loss]
 
     def _targets_of(self, y: npt.NDArray[Any], batch: Batch) -> Numbers:
-        numbers = np.asarray(y, float)
+        try:
+            numbers = np.asarray(y, float)
+        except ValueError:
+            raise ValueError(f"y holds {y.tolist()[0]!r}, which is no number: numbers are needed") from None
         counted = numbers[np.broadcast_to(batch.weight.values, numbers.shape) > 0]
         if counted.size == 1:
             raise ValueError("1 sample of positive weight only: there is nothing to compare it with")
-        if np.ptp(counted) == 0.0:
+        free = self._intercept() == "free"
+        if free and np.ptp(counted) == 0.0:
             raise ValueError(f"y is constant ({counted[0]:g}): there is nothing to learn")
-        return Numbers.of(numbers, batch.weight.values, self._loss(), free=self._intercept() == "free")
+        found = Numbers.of(numbers, batch.weight.values, self._loss(), free)
+        before: Numbers | None = getattr(self, "_solved_in", None)
+        if before is not None and not found.near(before):
+            self._solutions = None  # in other units, a previous solution is no place to start from
+        self._solved_in = replace(found, y=numbers[:0])
+        return found

@@ -2,12 +2,14 @@
 
 import copy
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.classifier import Classifier, label_codes
@@ -15,7 +17,8 @@ from primalsvm.estimators.learner import Examples, Learner
 from primalsvm.estimators.regressor import Regressor
 from primalsvm.estimators.targets import Classes, Numbers, Targets
 from primalsvm.inputs import as_batch, as_multiplicity, as_weights, refuse_text_columns
-from primalsvm.objective import ALONE, Problem
+from primalsvm.objective import ALONE, SIGNS, Problem
+from primalsvm.objective import Targets as Sizes
 from primalsvm.rows import Batch, Rows, Vector, join, sampled_squared_norms, shape, take_batch, widened
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
@@ -171,7 +174,10 @@ class Streaming(Learner):
     def _tested(self, stream: Stream, block: Block, multiplicity: Vector | None) -> Stream:
         """Progressive validation: what the model says of these rows, before it learns from them."""
         scores = np.stack(
-            [ALONE.scores(block.batch.rows, w) + b for w, b in zip(self.coef_, self.intercept_, strict=True)]
+            [
+                ALONE.scores(block.batch.rows, w) + b
+                for w, b in zip(np.atleast_2d(self.coef_), self.intercept_, strict=True)
+            ]
         )
         missed = self._missed(scores, block.labels)
         times = np.ones(missed.shape) if multiplicity is None else multiplicity
@@ -189,11 +195,12 @@ class Streaming(Learner):
                 before = stream.first_rows
                 block = Block(join(before.batch, block.batch), np.hstack([before.labels, block.labels]))
             unit, rows = self._unit_length(), shape(block.batch.rows)[0]
-            wanted = 1 if unit and np.isfinite(problem.loss.slope_bound) else solver.sample
+            at_once = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.of_signs
+            wanted = 1 if at_once else solver.sample
             typical = take_batch(block.batch, np.arange(min(wanted, rows)))
             norms = np.ones(1) if unit else sampled_squared_norms(typical.rows, wanted)
             heaviest = float(typical.weight.values.max())
-            settings = solver.settings(problem.settled(typical), norms, heaviest=heaviest)
+            settings = solver.settings(sized(problem, typical), norms, heaviest=heaviest)
             states = [
                 stochastic.begin(solver.plan, settings, problem, block.of(k)) for k in range(block.labels.shape[0])
             ]
@@ -215,6 +222,13 @@ class Streaming(Learner):
         if solver.plan.average == "random":
             raise ValueError("average='random' needs to know the number of steps, which a stream does not tell")
         return solver
+
+
+def sized(problem: Problem, typical: Batch) -> Problem:
+    """The problem with the size of typical targets; at least that of signs, as those to come may be larger."""
+    settled = problem.settled(typical)
+    sizes = Sizes(*(max(pair) for pair in zip(settled.targets, SIGNS, strict=True)))
+    return replace(settled, targets=sizes)
 
 
 class StreamingClassifier(Classifier, Streaming):
@@ -243,7 +257,7 @@ class StreamingClassifier(Classifier, Streaming):
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-        classes : the two classes; needed in the first call unless its y holds both
+        classes : all classes; needed in the first call unless its y holds them all
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 makes a step twice as long, 0 is the same as no row.
 
@@ -257,6 +271,7 @@ class StreamingClassifier(Classifier, Streaming):
         self._check_parameters()
         self._check_features()
         if first:
+            check_classification_targets(y)
             found, _ = label_codes(np.asarray(y if classes is None else classes))
             if len(found) < 2:
                 raise ValueError(
@@ -337,5 +352,5 @@ def widen(estimator: Any, n_features: int) -> None:
     first_rows = None if before is None else before._replace(batch=widened(before.batch, n_features))
     states = [stochastic.widened(state, n_features) for state in stream.states]
     estimator._stream = stream._replace(states=states, first_rows=first_rows)
-    estimator.coef_ = np.pad(estimator.coef_, ((0, 0), (0, more)))
+    estimator.coef_ = np.concatenate([estimator.coef_, np.zeros((*estimator.coef_.shape[:-1], more))], axis=-1)
     estimator.n_features_in_ = n_features

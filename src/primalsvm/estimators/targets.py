@@ -21,6 +21,8 @@ from primalsvm.objective import Problem
 from primalsvm.rows import Batch, Vector
 from primalsvm.solution import Certificate, Solution
 
+NEAR = 0.25  # of its size: so far units may change, and a solution in the old ones is still a place to start from
+
 
 class Targets(Protocol):
     """The labels of the problems that are solved."""
@@ -101,8 +103,19 @@ class Numbers:
         counted = y[np.broadcast_to(weight, y.shape) > 0]
         centre = float(np.median(counted)) if free else 0.0
         size = np.abs(counted - centre)
-        scale = 2.0 * float(size.mean()) if loss.degree == 1 else float(np.sqrt(2.0 * np.square(size).mean()))
-        return cls(y, scale if scale > 0.0 else 1.0, centre, loss.degree)
+        with np.errstate(all="ignore"):  # what is too large is told below
+            scale = 2.0 * float(size.mean()) if loss.degree == 1 else float(np.sqrt(2.0 * np.square(size).mean()))
+        scale = scale if scale > 0.0 else 1.0
+        if not (np.isfinite(scale) and 1e-300 < scale < 1e300 ** (1.0 / loss.degree)):
+            raise ValueError(f"y is about {scale:.1e} in size, beyond what numbers can hold: use other units")
+        return cls(y, scale, centre, loss.degree)
+
+    def near(self, other: "Numbers") -> bool:
+        """Whether the units are about the same."""
+        closeness = (
+            abs(np.log(self.scale / other.scale)) <= NEAR and abs(self.centre - other.centre) <= NEAR * self.scale
+        )
+        return bool(closeness and self.degree == other.degree)
 
     @property
     def count(self) -> int:

@@ -2,7 +2,8 @@
 
     for each block of rows: every problem takes its turn on it
 
-Rows are read from memory once for all problems, not once for each. The threads of a team share the problems out.
+Rows are read from memory once for all problems, not once for each (from files, by each). The threads of a team share
+the problems out.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -54,7 +55,8 @@ def drive_together(
             ]  # fmt: skip
             return taking_turns(runs)
 
-        parts: list[list[Solution]] = team.run(solve, list(team.ranges(len(batches))))
+        with team.blas_limited(working=True):  # all the while: members that limit it in turn would change its bits
+            parts: list[list[Solution]] = team.run(solve, list(team.ranges(len(batches))))
     return [solution for part in parts for solution in part]
 
 
