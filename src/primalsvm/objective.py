@@ -4,7 +4,8 @@
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
 D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
-a free intercept adds the constraint Σ cᵢ αᵢ = 0.
+a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, a tilt, the constraint is Σ cᵢ αᵢ = τ Σc: so
+is the one-class problem (`losses.novelty`), whose P* is not positive.
 
 One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); everything else here works on vectors.
 """
@@ -16,8 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.losses import Loss, check_loss, conjugate, feasible, slope, value
-from primalsvm.rows import Batch, Vector, inner, total_weight, weight_of
+from primalsvm.losses import Loss, OneSided, check_loss, conjugate, feasible, slope, value
+from primalsvm.rows import Batch, Vector, inner, sampled_squared_norms, total_weight, weight_of
 from primalsvm.team import Team
 
 Intercept = Literal["none", "penalized", "free"]
@@ -35,13 +36,17 @@ class Evaluation(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What bounds w* and b*: |b*| ≤ max|y| + max‖x‖ ‖w*‖."""
+    """What bounds w* and b*: |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.settled`."""
 
-    at_zero: float  # of P(0, 0)
-    largest: float  # |y|
+    at_zero: float  # what λ/2 ‖w*‖² is at most: P(0, 0)
+    largest: float  # |y|; with a tilt, how far scores spread
+    trivial: float = 0.0  # with a tilt: a P* above −this is 0 up to rounding, and w* is 0
 
 
 SIGNS = Targets(0.5, 1.0)  # ½ will do for every margin loss: see `Problem.radius`
+LEAST_SPREAD = 1e-2  # of scores, relative to their mean,
+LEAST_SCORE = 1e-8  # … and to ‖x‖²: a smaller one is no unit
+TRIVIAL = 1e-12  # (‖w‖/‖x‖)² of a one-class w* that is 0 up to rounding. A million rows that are all apart have 1e-6
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,7 @@ class Problem:
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
     targets : how large the targets are; `settled` finds it where they are not signs
-    tilt : τ of a further term τ b; only with a free intercept, whose dual constraint becomes Σ cᵢ αᵢ = τ Σc. The
-        one-class problem has ν
+    tilt : τ of a further term τ b, with the loss `OneSided` and a free intercept: ν of the one-class problem
 
     Examples
     --------
@@ -81,23 +85,44 @@ class Problem:
         check_loss(self.loss)
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
-        if self.tilt and self.intercept != "free":
-            raise ValueError("a tilt is a term of the free intercept")
+        one_class = isinstance(self.loss, OneSided)
+        if one_class != (self.tilt != 0.0) or (one_class and not (self.intercept == "free" and 0.0 < self.tilt <= 1.0)):
+            raise ValueError(
+                "the one-class problem has the loss OneSided, a free intercept and a tilt in (0, 1], and no other has "
+                f"a tilt; got {self.loss!r}, intercept={self.intercept!r}, tilt={self.tilt!r}"
+            )
 
     @property
     def radius(self) -> float:
         """Radius of a ball that holds w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
 
-        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1.
+        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `settled`.
         """
         return math.sqrt(2.0 * self.targets.at_zero / self.lam)
 
-    def settled(self, batch: Batch) -> "Problem":
-        """The same problem, with what these rows' targets say of its size."""
+    def settled(self, batch: Batch, team: Team = ALONE) -> "Problem":
+        """The same problem, with what these rows' targets say of its size.
+
+        With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0 there), and α = τ is allowed: λ/2 ‖w*‖² ≤ −D(τ), which is
+        λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
+        """
         if self.loss.of_signs:
             return self
+        smallest = np.finfo(float).tiny
+        if self.tilt:
+            length = self.tilt / self.lam  # of w(τ), in mean rows
+            mean = mean_row(batch, team)
+            energy = self.lam / 2 * length**2
+            sizes = Targets(
+                max(energy * mean.squared_norm, smallest), length * mean.spread, TRIVIAL * energy * mean.rows
+            )
+            return replace(self, targets=sizes)
         at_zero = self.mean_loss(batch, np.zeros(batch.y.shape), 0.0)
-        return replace(self, targets=Targets(max(at_zero, np.finfo(float).tiny), float(np.abs(batch.y).max())))
+        return replace(self, targets=Targets(max(at_zero, smallest), float(np.abs(batch.y).max())))
+
+    def vanishes(self, dual: float) -> bool:
+        """Whether this lower bound says that a one-class P* is 0, and w* with it: the rows surround the origin."""
+        return self.tilt != 0.0 and dual >= -self.targets.trivial
 
     def regularizer(self, w: Vector, b: float) -> float:
         """λ/2 ‖w‖², with b² if the intercept is penalised; plus τ b."""
@@ -201,6 +226,24 @@ class Problem:
         return Evaluation(w, b, primal, dual)
 
 
+class MeanRow(NamedTuple):
+    """What the mean row x̄ tells of the one-class problem."""
+
+    squared_norm: float  # ‖x̄‖²
+    spread: float  # of the scores ⟨x̄, xᵢ⟩, or what is not negligible beside them: never 0
+    rows: float  # mean ‖x‖², of a sample
+
+
+def mean_row(batch: Batch, team: Team = ALONE) -> MeanRow:
+    """Two passes over the rows."""
+    scores = team.scores(batch.rows, team.combine(batch, np.ones(batch.y.shape)) / total_weight(batch))
+    weight = np.broadcast_to(batch.weight.values, scores.shape)
+    mean = float(np.average(scores, weights=weight))  # ⟨x̄, x̄⟩, also where w is known by its coefficients alone
+    spread = float(np.sqrt(np.average(np.square(scores - mean), weights=weight)))
+    rows = float(sampled_squared_norms(batch.rows).mean())
+    return MeanRow(max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows)
+
+
 # ---- sums over rows, given scores or dual variables ------------------------------------------------------------------
 
 
@@ -250,7 +293,7 @@ def _slope_sum(loss, y, weight, scores, b, tilt):  # type: ignore[no-untyped-def
 
 @kernel
 def _best_intercept(loss, y, weight, scores, tilt):  # type: ignore[no-untyped-def]  # as above
-    """Bisect for the ends of {b : 0 is a sub-gradient} and return the middle."""
+    """Bisect for the ends of {b : 0 is a sub-gradient}; return the middle, or the upper end where there is no other."""
     reach = 2.0
     size = 0.0
     for i in range(np.uint64(y.shape[0])):
@@ -258,11 +301,13 @@ def _best_intercept(loss, y, weight, scores, tilt):  # type: ignore[no-untyped-d
         size += weight_of(weight, i)
     zero = 1e-14 * size  # slopes that cancel do so up to rounding
     low, high = -reach, reach
+    at_low = 0.0
     for _ in range(50):  # enough for slopes that never quite vanish, as the logistic loss has
         at_low = _slope_sum(loss, y, weight, scores, low, tilt)
         if at_low < -zero and _slope_sum(loss, y, weight, scores, high, tilt) > zero:
             break
         low, high = 2.0 * low, 2.0 * high
+    endless = at_low >= -zero  # an interval without a lower end, as the one-class problem has for ν = 1
     top = high
     at_high = 1.0
     while high - low > 1e-15 * reach:  # the last b with a negative slope lies between them
@@ -286,7 +331,7 @@ def _best_intercept(loss, y, weight, scores, tilt):  # type: ignore[no-untyped-d
             high = middle
         else:
             low = middle
-    return 0.5 * (left + low)
+    return low if endless else 0.5 * (left + low)
 
 
 @kernel
@@ -327,7 +372,9 @@ def _balance(loss, y, weight, alpha, target, out):  # type: ignore[no-untyped-de
         everywhere = True
         at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing) - target
         at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing) - target
-        while at_low < 0.0 or at_high > 0.0:
+        for _ in range(100):  # a target at the very end of what α can reach is only reached up to rounding
+            if at_low >= 0.0 >= at_high:
+                break
             reach *= 2.0
             at_low = _shift(loss, y, weight, alpha, -reach, everywhere, nothing) - target
             at_high = _shift(loss, y, weight, alpha, reach, everywhere, nothing) - target

@@ -69,7 +69,7 @@ class KernelModel(Streaming):
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
         X, rows = self._enter(as_matrix(X) if isinstance(X, CSR | Dense) else X, y, sample_weight)
-        problem = self._problem(rows)
+        problem = self._problem(rows.batch)
         seed = self._seed()
         if isinstance(self.approximation, str) and self.approximation == "exact":
             return self._fit_exact(problem, X, rows, seed, sample_weight)
@@ -91,7 +91,7 @@ class KernelModel(Streaming):
             solver = Newton()  # it needs no row twice, out of order
         if validation is not None:
             validation = self._in_features(validation)
-        self._keep(self._solve(problem, in_features, validation, seed, solver), rows.targets)
+        self._keep(self._solve(problem, in_features, validation, seed, solver))
         self._expand()
         self._end_stream()
         return self
@@ -217,7 +217,7 @@ class KernelModel(Streaming):
         kept = kernel_of(parameters, X, self.support_, weight)
         self.feature_map_ = KernelValues(kept, points_of(X[self.support_], kept, precision))
         self._map_made_for = made_for
-        self._keep(solutions, rows.targets, stacklevel=5)
+        self._keep(solutions, stacklevel=5)
         self.coef_ = self.coef_[:, self.support_]
         self.dual_coef_ = self.coef_
         self._end_stream()

@@ -30,7 +30,7 @@ from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.together import drive_together
 from primalsvm.sources.layout import Layout, TableLayout
-from primalsvm.sources.opening import AT_ONCE, AnySource, held, is_source, seen_by
+from primalsvm.sources.opening import AT_ONCE, AnySource, Held, held, is_source, seen_by
 
 
 class Examples(NamedTuple):
@@ -87,12 +87,10 @@ class Learner(BaseEstimator):
             raise ValueError("a source brings its own labels: y must not be given")
         self._check_parameters()
         with held(X, self._budget()) as found:
-            if found.y is None:
-                raise ValueError("the source has no labels: there is nothing to learn from")
-            if not len(found.y):
+            labels = self._labels_of(found)
+            if not len(labels):
                 raise ValueError(f"{X.path} holds no rows")
-            self._check_names(found.names)
-            self._fit(found.X, found.y, sample_weight, found.cache)
+            self._fit(found.X, labels, sample_weight, found.cache)
             self._name(found.names)
         self.layout_: Layout | None = found.layout
         if isinstance(found.layout, TableLayout):
@@ -122,6 +120,13 @@ class Learner(BaseEstimator):
     def _weigh(self, batch: Batch, targets: Any) -> Batch:
         """The rows with all their weights."""
         return batch
+
+    def _labels_of(self, found: Held) -> Any:
+        """The labels that a source brings."""
+        if found.y is None:
+            raise ValueError("the source has no labels: there is nothing to learn from")
+        self._check_names(found.names)
+        return found.y
 
     def _check_names(self, names: npt.NDArray[Any] | None) -> None:
         """Refuse text where numbers are needed."""
@@ -222,8 +227,12 @@ class Learner(BaseEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
-    def _problem(self, rows: Examples) -> Problem:
-        return rows.targets.problem(Problem(self._loss(), self._lam(rows.batch), self._intercept()))
+    def _problem(self, batch: Batch) -> Problem:
+        return Problem(self._loss(), self._lam(batch), self._intercept())
+
+    def _in_units(self, rows: Examples) -> Examples:
+        """The rows, with targets in units that suit their features."""
+        return rows
 
     def _budget(self) -> float:
         """Bytes that rows, or features, may take."""
@@ -238,7 +247,9 @@ class Learner(BaseEstimator):
     def _solve(
         self, problem: Problem, training: Examples, validation: Examples | None, seed: int, solver: Solver
     ) -> list[Solution]:
-        """Solve every problem; several of them side by side."""
+        """Solve every problem, in units that suit it; several of them side by side."""
+        training = self._in_units(training)
+        problem, restored = training.targets.problem(problem), training.targets.restored
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
         count = training.targets.count
         before: list[Solution] = (getattr(self, "_solutions", None) or []) if self.warm_start else []
@@ -247,11 +258,12 @@ class Learner(BaseEstimator):
             if self.checkpoint is not None:
                 raise ValueError("a checkpoint is of one problem: it cannot be kept of several classes")
             with progress_bar(self.verbose, type(self).__name__) as watch:
-                return drive_together(
+                solutions = drive_together(
                     problem, [training.of(k) for k in range(count)], solver, stops,
                     validation=None if validation is None else [validation.of(k) for k in range(count)],
                     n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
                 )  # fmt: skip
+            return [restored(solution) for solution in solutions]
         keep = resume = None
         if self.checkpoint is not None:
             run = identity(problem, training.batch, solver, stops, seed)
@@ -263,7 +275,7 @@ class Learner(BaseEstimator):
                 n_jobs=self.n_jobs, seed=seed, start=None if start is None else start[0],
                 watch=watch, keep=keep, resume=resume,
             )  # fmt: skip
-        return [solution]
+        return [restored(solution)]
 
     def _hold_out(self, rows: Examples, seed: int, cache: Path | None = None) -> tuple[Examples, Examples | None]:
         """The rows to train on, and with early stopping those held out; the share of the classes is the same."""
@@ -281,10 +293,9 @@ class Learner(BaseEstimator):
         kept.targets.check(kept.batch)
         return kept, held
 
-    def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
-        """What is learnt, in the units that were given."""
-        self._solutions = solutions if self.warm_start else None
-        found = [targets.restored(solution) for solution in solutions]
+    def _keep(self, found: list[Solution], stacklevel: int = 4) -> None:
+        """What is learnt."""
+        self._solutions = found if self.warm_start else None
         self.coef_ = np.vstack([solution.w for solution in found])
         self.intercept_ = np.array([solution.b for solution in found])
         self.certificates_ = [solution.certificate for solution in found]

@@ -32,7 +32,7 @@ class LinearModel(Streaming):
         m, d = shape(rows.batch.rows)
         needed = VECTORS * 8 * d * rows.targets.count
         check_fits(needed, f"the weights of {d} features", "number the features that occur, or hash them")
-        problem, seed = self._problem(rows), self._seed()
+        problem, seed = self._problem(rows.batch), self._seed()
         training, validation = self._hold_out(rows, seed, cache)
         solver = choose(self.solver, *shape(training.batch.rows))
         # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
@@ -48,7 +48,7 @@ class LinearModel(Streaming):
                 solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
                 in_files = Examples(training.batch._replace(rows=filed), training.targets)
                 solutions = self._solve(problem, in_files, validation, seed, solver)
-        self._keep(solutions, rows.targets)
+        self._keep(solutions)
         self._end_stream()
         return self
 

@@ -6,7 +6,6 @@ from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.learner import keep_parameters
 from primalsvm.estimators.linear import LinearModel
 from primalsvm.estimators.streaming import StreamingRegressor
-from primalsvm.estimators.targets import Targets
 from primalsvm.losses import Loss
 from primalsvm.solution import Solution
 from primalsvm.solvers.protocol import Solver
@@ -101,8 +100,8 @@ class LinearSVR(LinearModel, StreamingRegressor):
     ) -> None:
         keep_parameters(self, locals())
 
-    def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
-        super()._keep(solutions, targets, stacklevel + 1)
+    def _keep(self, found: list[Solution], stacklevel: int = 4) -> None:
+        super()._keep(found, stacklevel + 1)
         self.coef_ = self.coef_[0]  # as scikit-learn's
 
     def _after_batch(self) -> None:

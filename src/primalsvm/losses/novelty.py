@@ -1,8 +1,11 @@
 """The one-class loss: ℓ = max(0, −p), which knows no labels.
 
-With a tilt ν of the intercept (`Problem.tilt`) and λ = ν it is Schölkopf et al.'s one-class problem, times ν, b = −ρ:
+With a tilt ν of the intercept (`Problem.tilt`) and λ = ν it is the one-class problem (Schölkopf et al. 2001), times ν,
+with ρ = −b:
 
-    ν (½ ‖w‖² − ρ + 1/(νm) Σ max(0, ρ − ⟨w, xᵢ⟩)) = ν/2 ‖w‖² + ν b + (1/m) Σ max(0, −(⟨w, xᵢ⟩ + b))
+    ν (½ ‖w‖² − ρ + 1/(νΣc) Σ cᵢ max(0, ρ − ⟨w, xᵢ⟩)) = ν/2 ‖w‖² + ν b + (1/Σc) Σ cᵢ max(0, −(⟨w, xᵢ⟩ + b))
+
+Its dual: w is the shortest of the means Σ cᵢ αᵢ xᵢ / Σ cᵢ αᵢ with 0 ≤ αᵢ ≤ 1 and Σ cᵢ αᵢ = νΣc, and D = −ν/2 ‖w‖².
 """
 
 import math
@@ -35,6 +38,9 @@ class OneSided(NamedTuple):
     @property
     def curvature(self) -> float:
         return INFINITY
+
+    def scaled(self, s: float) -> "OneSided":
+        return self
 
     def value(self, p: float, y: float) -> float:
         return max(0.0, -p)

@@ -231,12 +231,18 @@ def start_state(
     warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
     if warm:
         alpha[:] = problem.clipped(batch, previous.alpha)
-    growing = not warm and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
+    elif problem.tilt:
+        alpha[:] = problem.tilt
+    growing = not (warm or problem.tilt) and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
+    v = team.combine(batch, alpha) if warm or problem.tilt else np.zeros(d)
+    centre = previous.centre if warm and problem.intercept == "free" else 0.0
+    if problem.tilt and not warm:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
+        centre = problem.best_intercept(batch, team.scores(batch.rows, v / (problem.lam * total)))
     return DualState(
         alpha=alpha,
-        v=team.combine(batch, alpha) if warm else np.zeros(d),
+        v=v,
         beta=problem.imbalance(batch, problem.balance(batch, alpha)),
-        centre=previous.centre if warm and problem.intercept == "free" else 0.0,
+        centre=centre,
         strength={"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept],
         norms=np.full(per_row, -1.0),
         total=total,

@@ -232,7 +232,7 @@ def running(
 ) -> Generator[None, None, Solution]:
     """The loop of `drive`, chunk by chunk, so that several may take turns (`together`): then the rows are `shared`."""
     m, d = shape(batch.rows)
-    problem = problem.settled(batch)
+    problem = problem.settled(batch, team)
     if isinstance(solver, Pegasos):
         solver = solver.prepared(problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
@@ -270,6 +270,9 @@ def running(
             reached = keeper.relative_gap <= target and keeper.sound
             if reached and not (solver.self_paced and status is None):
                 status = Status.CONVERGED
+            elif problem.vanishes(keeper.bound):
+                keeper.add(Evaluation(np.zeros(d), 0.0, 0.0, keeper.bound), state.epoch, state.steps, begin)
+                status = Status.STALLED
         elif status is not None or new_epoch:
             w, b = solver.iterate(problem, batch, state)
             keeper.add(Evaluation(w, b, np.nan, -np.inf), state.epoch, state.steps, begin)
@@ -290,7 +293,7 @@ def running(
         b=keeper.best.b,
         certificate=keeper.certificate() if stops.certify else None,
         status=status,
-        message=_sentence(status, state.epoch, keeper.relative_gap, stops),
+        message=_sentence(status, state.epoch, keeper, stops),
         trace=keeper.trace.array(),
         n_epochs=state.epoch,
         n_steps=state.steps,
@@ -355,15 +358,22 @@ class _Keeper:
 
 
 def held_out_error(problem: Problem, batch: Batch, evaluation: Evaluation, team: Team) -> float:
-    """The weighted share of rows on the wrong side; of a regression, the mean loss."""
+    """The weighted share of rows on the wrong side; where labels are no signs, P without its λ/2 ‖w‖²."""
     if not problem.loss.of_signs:
-        return problem.mean_loss(batch, team.scores(batch.rows, evaluation.w), evaluation.b)
+        loss = problem.mean_loss(batch, team.scores(batch.rows, evaluation.w), evaluation.b)
+        return loss + problem.tilt * evaluation.b
     wrong = (team.scores(batch.rows, evaluation.w) + evaluation.b > 0) != (batch.y > 0)
     weights = np.broadcast_to(batch.weight.values, wrong.shape) if batch.weight.stride == 0 else batch.weight.values
     return float(np.average(wrong, weights=weights))
 
 
-def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:
+def _sentence(status: Status, epoch: float, keeper: _Keeper, stops: Stops) -> str:
+    problem, relative_gap = keeper.problem, keeper.relative_gap
+    if problem.vanishes(keeper.bound):
+        return (
+            f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution and tells "
+            "nothing apart; use a kernel, features that are not centred, or a larger nu"
+        )
     reached = (
         f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
     )
@@ -378,11 +388,12 @@ def _sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -
             f"evaluations (at {reached})"
         )
     short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
+    stronger = "" if problem.tilt else ", or regularise more (a larger lam, a smaller C)"
     if status is Status.STALLED:
-        advice = "only rounding is left to it; scale the features, or regularise more (a larger lam, a smaller C)"
+        advice = "only rounding is left to it; scale the features" + stronger
         return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_ITER:
-        advice = "raise max_iter, scale the features, or regularise more (a larger lam, a smaller C)"
+        advice = f"raise max_iter, scale the features{stronger}"
         return f"stopped after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_SECONDS:
         return (

@@ -156,7 +156,7 @@ class Newton:
         last_q = max(LAST_Q, CONDITION * curvature)
         q = max(min(FIRST_Q, WARMER * previous.q) if warm else FIRST_Q, last_q)
         rng = np.random.default_rng(run.seed)
-        sample = None if warm else sample_of(batch, rows_for(q, batch), rng)
+        sample = None if warm else sample_of(problem, batch, rows_for(q, batch), rng)
         used = sample or batch
         alpha = previous.view.alpha.copy() if warm else first_alpha(problem.loss, used.y, last_q)
         view = View.of(used, alpha, w, team)
@@ -197,7 +197,7 @@ class Newton:
         q = max(state.q / SHRINK_Q, state.last_q)
         n = rows_for(q, batch) if q < state.q else batch.y.shape[0]
         if n != state.sample.y.shape[0]:
-            state.sample = sample_of(batch, n, state.rng)
+            state.sample = sample_of(problem, batch, n, state.rng)
             used = state.sample or batch
             state.view = View.of(used, first_alpha(problem.loss, used.y, state.last_q), state.w, team)
         if state.sample is None:
@@ -292,7 +292,7 @@ class Newton:
         gap = abs(primal - dual)
         if problem.intercept == "free":
             gap += abs(state.b * problem.imbalance(batch, sums.balance)) / total
-        return gap, relative_gap(primal, primal - gap)
+        return gap, 0.0 if problem.vanishes(dual) else relative_gap(primal, primal - gap)
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
@@ -334,11 +334,11 @@ def rows_for(q: float, batch: Batch) -> int:
     return m
 
 
-def sample_of(batch: Batch, n: int, rng: np.random.Generator) -> Batch | None:
-    """n rows drawn at random; None if that is all of them, or those drawn have one side only."""
+def sample_of(problem: Problem, batch: Batch, n: int, rng: np.random.Generator) -> Batch | None:
+    """n rows drawn at random; None if that is all of them, or those drawn have one side of two only."""
     m = batch.y.shape[0]
     if n == m:
         return None
     sample = take_batch(batch, np.sort(rng.choice(m, n, replace=False)))
-    one_sided = np.ptp(sample.y) == 0.0 or not total_weight(sample) > 0.0
-    return None if one_sided else sample
+    one_sided = np.ptp(sample.y) == 0.0 and not problem.tilt
+    return None if one_sided or not total_weight(sample) > 0.0 else sample
