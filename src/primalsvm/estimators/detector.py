@@ -14,7 +14,7 @@ from primalsvm.losses import OneSided
 from primalsvm.objective import Problem, mean_row
 from primalsvm.options import check_share
 from primalsvm.rows import CSR, Batch, Dense, shape
-from primalsvm.sources.opening import Held, is_source
+from primalsvm.sources.opening import Held, is_source, unlabelled
 from primalsvm.team import team_for
 
 
@@ -56,7 +56,9 @@ class Detector(OutlierMixin, Learner):
         -------
         self
         """
-        return super().fit(X, None if is_source(X) else no_labels(X), sample_weight)
+        if is_source(X):
+            return super().fit(unlabelled(X), None, sample_weight)
+        return super().fit(X, no_labels(X), sample_weight)
 
     def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
         """⟨w, φ(x)⟩ of every row: the lower, the more of an outlier.
