@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from primalsvm.checkpoints import Checkpoint
     from primalsvm.estimators.files import load
+    from primalsvm.estimators.linear_one_class_svm import LinearOneClassSVM
     from primalsvm.estimators.linear_ranker import LinearRanker
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.linear_svr import LinearSVR
+    from primalsvm.estimators.one_class_svm import OneClassSVM
     from primalsvm.estimators.svc import SVC
     from primalsvm.estimators.svr import SVR
     from primalsvm.estimators.transformers import FourierFeatures, Nystroem
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
         Hinge,
         Huber,
         Logistic,
+        OneSided,
         Pinball,
         SmoothedHinge,
         SquaredEpsilonInsensitive,
@@ -47,12 +50,15 @@ _HOME = {
     "FourierFeatures": "estimators.transformers",
     "Hinge": "losses",
     "Huber": "losses",
+    "LinearOneClassSVM": "estimators.linear_one_class_svm",
     "LinearRanker": "estimators.linear_ranker",
     "LinearSVC": "estimators.linear_svc",
     "LinearSVR": "estimators.linear_svr",
     "Logistic": "losses",
     "Newton": "solvers.newton",
     "Nystroem": "estimators.transformers",
+    "OneClassSVM": "estimators.one_class_svm",
+    "OneSided": "losses",
     "Pegasos": "solvers.pegasos",
     "Pinball": "losses",
     "Problem": "objective",
@@ -80,12 +86,15 @@ __all__ = [
     "FourierFeatures",
     "Hinge",
     "Huber",
+    "LinearOneClassSVM",
     "LinearRanker",
     "LinearSVC",
     "LinearSVR",
     "Logistic",
     "Newton",
     "Nystroem",
+    "OneClassSVM",
+    "OneSided",
     "Pegasos",
     "Pinball",
     "Problem",

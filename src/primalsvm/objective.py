@@ -4,7 +4,8 @@
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
 D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
-a free intercept adds the constraint Σ cᵢ αᵢ = 0.
+a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, a tilt, the constraint is Σ cᵢ αᵢ = τ Σc: so
+is the one-class problem (`losses.novelty`), whose P* is not positive.
 
 One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); everything else here works on vectors.
 """
@@ -16,8 +17,8 @@ from typing import Literal, NamedTuple, Protocol, Self
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.losses import Loss, check_loss, conjugate, feasible, slope, value
-from primalsvm.rows import Batch, Vector, Weights, inner, total_weight, weight_of
+from primalsvm.losses import Loss, OneSided, check_loss, conjugate, feasible, slope, value
+from primalsvm.rows import Batch, Vector, Weights, inner, sampled_squared_norms, total_weight, weight_of
 from primalsvm.team import Team
 
 Intercept = Literal["none", "penalized", "free"]
@@ -39,21 +40,32 @@ class Evaluation(NamedTuple):
 class Objective(Protocol):
     """What the driver has to know of a problem; the rest is between the problem and its solvers."""
 
-    def settled(self, batch: Batch) -> Self:
+    def settled(self, batch: Batch, team: Team) -> Self:
         """The same problem, with what these rows say of it."""
+
+    @property
+    def tunable(self) -> bool:
+        """Whether λ is for the user to choose."""
+
+    def vanishes(self, dual: float) -> bool:
+        """Whether so high a lower bound shows that w* = 0, which tells nothing."""
 
     def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
         """How wrong (w, b) is on other rows."""
 
 
 class Targets(NamedTuple):
-    """What bounds w* and b*: |b*| ≤ max|y| + max‖x‖ ‖w*‖."""
+    """What bounds w* and b*: |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.settled`."""
 
-    at_zero: float  # of P(0, 0)
-    largest: float  # |y|
+    at_zero: float  # what λ/2 ‖w*‖² is at most: P(0, 0)
+    largest: float  # |y|; with a tilt, how far scores spread
+    trivial: float = 0.0  # with a tilt: a P* above −this is 0 up to rounding, and w* is 0
 
 
 SIGNS = Targets(0.5, 1.0)  # ½ will do for every margin loss: see `Problem.radius`
+LEAST_SPREAD = 1e-2  # of scores, relative to their mean,
+LEAST_SCORE = 1e-8  # … and to ‖x‖²: a smaller one is no unit
+TRIVIAL = 1e-12  # (‖w‖/‖x‖)² of a one-class w* that is 0 up to rounding. A million rows that are all apart have 1e-6
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,7 @@ class Problem:
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
     targets : how large the targets are; `settled` finds it where they are not signs
+    tilt : τ of a further term τ b, with the loss `OneSided` and a free intercept: ν of the one-class problem
 
     Examples
     --------
@@ -81,6 +94,7 @@ class Problem:
     lam: float
     intercept: Intercept = "none"
     targets: Targets = SIGNS
+    tilt: float = 0.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
@@ -90,25 +104,54 @@ class Problem:
         check_loss(self.loss)
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
+        one_class = isinstance(self.loss, OneSided)
+        if one_class != (self.tilt != 0.0) or (one_class and not (self.intercept == "free" and 0.0 < self.tilt <= 1.0)):
+            raise ValueError(
+                "the one-class problem has the loss OneSided, a free intercept and a tilt in (0, 1], and no other has "
+                f"a tilt; got {self.loss!r}, intercept={self.intercept!r}, tilt={self.tilt!r}"
+            )
 
     @property
     def radius(self) -> float:
         """Radius of a ball that holds w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
 
-        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1.
+        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `settled`.
         """
         return math.sqrt(2.0 * self.targets.at_zero / self.lam)
 
-    def settled(self, batch: Batch) -> "Problem":
-        """The same problem, with what these rows' targets say of its size."""
+    def settled(self, batch: Batch, team: Team = ALONE) -> "Problem":
+        """The same problem, with what these rows' targets say of its size.
+
+        With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0 there), and α = τ is allowed: λ/2 ‖w*‖² ≤ −D(τ), which is
+        λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
+        """
         if self.loss.of_signs:
             return self
+        smallest = np.finfo(float).tiny
+        if self.tilt:
+            length = self.tilt / self.lam  # of w(τ), in mean rows
+            mean = mean_row(batch, team)
+            energy = self.lam / 2 * length**2
+            sizes = Targets(
+                max(energy * mean.squared_norm, smallest), length * mean.spread, TRIVIAL * energy * mean.rows
+            )
+            return replace(self, targets=sizes)
         at_zero = self.mean_loss(batch, np.zeros(batch.y.shape), 0.0)
-        return replace(self, targets=Targets(max(at_zero, np.finfo(float).tiny), float(np.abs(batch.y).max())))
+        return replace(self, targets=Targets(max(at_zero, smallest), float(np.abs(batch.y).max())))
+
+    @property
+    def tunable(self) -> bool:
+        """Whether λ is for the user to choose: in the one-class problem it is ν."""
+        return not self.tilt
+
+    def vanishes(self, dual: float) -> bool:
+        """Whether this lower bound says that a one-class P* is 0, and w* with it: the rows surround the origin."""
+        return self.tilt != 0.0 and dual >= -self.targets.trivial
 
     def regularizer(self, w: Vector, b: float) -> float:
-        """λ/2 ‖w‖², with b² if the intercept is penalised."""
-        return self.lam / 2 * (float(inner(w, w)) + (b * b if self.intercept == "penalized" else 0.0))
+        """λ/2 ‖w‖², with b² if the intercept is penalised; plus τ b."""
+        penalty = self.lam / 2 * (float(inner(w, w)) + (b * b if self.intercept == "penalized" else 0.0))
+        return penalty + self.tilt * b
 
     def value(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> float:
         """P(w, b)."""
@@ -123,10 +166,10 @@ class Problem:
         return float(_loss_sum(self.loss, batch.y, batch.weight, scores, b)) / total_weight(batch)
 
     def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
-        """The weighted share of rows on the wrong side; of a regression, the mean loss."""
+        """The weighted share of rows on the wrong side; where labels are no signs, P without its λ/2 ‖w‖²."""
         scores = team.scores(batch.rows, w)
         if not self.loss.of_signs:
-            return self.mean_loss(batch, scores, b)
+            return self.mean_loss(batch, scores, b) + self.tilt * b
         wrong = (scores + b > 0) != (batch.y > 0)
         return float(np.average(wrong, weights=np.broadcast_to(batch.weight.values, wrong.shape)))
 
@@ -144,7 +187,7 @@ class Problem:
         in_w = self.lam * w + team.combine(batch, slopes) / total
         if self.intercept == "none":
             return in_w, 0.0
-        in_b = self.balance(batch, slopes) / total
+        in_b = self.balance(batch, slopes) / total + self.tilt
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
     def slopes_at(self, batch: Batch, scores: Vector, b: float) -> Vector:
@@ -155,7 +198,7 @@ class Problem:
 
     def best_intercept(self, batch: Batch, scores: Vector) -> float:
         """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval."""
-        return float(_best_intercept(self.loss, batch.y, batch.weight, scores))
+        return float(_best_intercept(self.loss, batch.y, batch.weight, scores, self.tilt * total_weight(batch)))
 
     def clipped(self, batch: Batch, alpha: Vector) -> Vector:
         """The point nearest to α inside the dual domain of this loss and these labels."""
@@ -164,11 +207,11 @@ class Problem:
         return out
 
     def balanced(self, batch: Batch, alpha: Vector) -> Vector:
-        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = 0."""
+        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
         if self.intercept != "free":
             return alpha
         out = np.empty_like(alpha)
-        _balance(self.loss, batch.y, batch.weight, alpha, out)
+        _balance(self.loss, batch.y, batch.weight, alpha, self.tilt * total_weight(batch), out)
         return out
 
     def combined(
@@ -183,6 +226,10 @@ class Problem:
     def balance(self, batch: Batch, alpha: Vector) -> float:
         """Σ cᵢ αᵢ."""
         return float(_weighted_sum(batch.weight, alpha))
+
+    def imbalance(self, batch: Batch, balance: float) -> float:
+        """How far Σ cᵢ αᵢ, the `balance`, is from what a free intercept asks for."""
+        return balance - self.tilt * total_weight(batch)
 
     def conjugate_sum(self, batch: Batch, alpha: Vector) -> float:
         """Σ cᵢ (−ℓ*(−αᵢ))."""
@@ -209,6 +256,24 @@ class Problem:
         dual = self.dual_value(batch, alpha, w, b)
         b, primal, _ = self.evaluate_primal(batch, w, b, team)
         return Evaluation(w, b, primal, dual)
+
+
+class MeanRow(NamedTuple):
+    """What the mean row x̄ tells of the one-class problem."""
+
+    squared_norm: float  # ‖x̄‖²
+    spread: float  # of the scores ⟨x̄, xᵢ⟩, or what is not negligible beside them: never 0
+    rows: float  # mean ‖x‖², of a sample
+
+
+def mean_row(batch: Batch, team: Team = ALONE) -> MeanRow:
+    """Two passes over the rows."""
+    scores = team.scores(batch.rows, team.combine(batch, np.ones(batch.y.shape)) / total_weight(batch))
+    weight = np.broadcast_to(batch.weight.values, scores.shape)
+    mean = float(np.average(scores, weights=weight))  # ⟨x̄, x̄⟩, also where w is known by its coefficients alone
+    spread = float(np.sqrt(np.average(np.square(scores - mean), weights=weight)))
+    rows = float(sampled_squared_norms(batch.rows).mean())
+    return MeanRow(max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows)
 
 
 # ---- sums over rows, given scores or dual variables ------------------------------------------------------------------
@@ -250,9 +315,9 @@ def _slopes(loss, y, scores, b, out):  # type: ignore[no-untyped-def]  # as abov
 
 
 @kernel
-def _slope_sum(loss, y, weight, scores, b):  # type: ignore[no-untyped-def]  # as above
-    """The derivative of Σ cᵢ ℓ(yᵢ, scoreᵢ + b) in b: increasing."""
-    total = 0.0
+def _slope_sum(loss, y, weight, scores, b, tilt):  # type: ignore[no-untyped-def]  # as above
+    """The derivative of Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + tilt · b in b: increasing."""
+    total = tilt
     for i in range(np.uint64(y.shape[0])):
         total += weight_of(weight, i) * slope(loss, scores[i] + b, y[i])
     return total
@@ -288,7 +353,7 @@ def _crossing(loss, y, weight, scores, settled, low, high, level):  # type: igno
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
-        at_middle = settled + _slope_sum(loss, y, weight, scores, middle)
+        at_middle = settled + _slope_sum(loss, y, weight, scores, middle, 0.0)
         if at_middle > level:
             high, above = middle, at_middle
         else:
@@ -297,8 +362,11 @@ def _crossing(loss, y, weight, scores, settled, low, high, level):  # type: igno
 
 
 @kernel
-def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
-    """The middle of {b : 0 is a sub-gradient}, by bisection, first on all rows, then on those that still have a say."""
+def _best_intercept(loss, y, weight, scores, tilt):  # type: ignore[no-untyped-def]  # as above
+    """The middle of {b : 0 is a sub-gradient}, or its upper end where there is no other.
+
+    By bisection, first on all rows, then on those that still have a say.
+    """
     reach = 2.0
     size = 0.0
     for i in range(np.uint64(y.shape[0])):
@@ -306,13 +374,16 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
         size += weight_of(weight, i)
     zero = 1e-14 * size  # slopes that cancel do so up to rounding
     low, high = -reach, reach
+    at_low = 0.0
     for _ in range(50):  # enough for slopes that never quite vanish, as the logistic loss has
-        if _slope_sum(loss, y, weight, scores, low) < -zero and _slope_sum(loss, y, weight, scores, high) > zero:
+        at_low = _slope_sum(loss, y, weight, scores, low, tilt)
+        if at_low < -zero and _slope_sum(loss, y, weight, scores, high, tilt) > zero:
             break
         low, high = 2.0 * low, 2.0 * high
+    endless = at_low >= -zero  # an interval without a lower end, as the one-class problem has for ν = 1
     for _ in range(ON_ALL_ROWS):
         middle = 0.5 * (low + high)
-        at_middle = _slope_sum(loss, y, weight, scores, middle)
+        at_middle = _slope_sum(loss, y, weight, scores, middle, tilt)
         if abs(at_middle) <= zero:
             break
         if at_middle < 0.0:
@@ -320,11 +391,12 @@ def _best_intercept(loss, y, weight, scores):  # type: ignore[no-untyped-def]  #
         else:
             high = middle
     few_y, few_weight, few_scores, settled = _sifted(loss, y, weight, scores, low, high)
+    settled += tilt
     low, left, at_left = _crossing(loss, few_y, few_weight, few_scores, settled, low, high, -zero)
     if at_left > zero:
         return left
     right, _, _ = _crossing(loss, few_y, few_weight, few_scores, settled, low, high, zero)
-    return 0.5 * (left + right)
+    return right if endless else 0.5 * (left + right)
 
 
 @kernel
@@ -343,8 +415,8 @@ def _clip(loss, y, alpha, out):  # type: ignore[no-untyped-def]  # as above
 
 
 @kernel
-def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as above
-    """Project α onto Σ cᵢ αᵢ = 0 by a common shift, of the free rows alone if they can take it up.
+def _balance(loss, y, weight, alpha, target, out):  # type: ignore[no-untyped-def]  # as above
+    """Project α onto Σ cᵢ αᵢ = target by a common shift, of the free rows alone if they can take it up.
 
     A free row has margin 1, so moving it costs nothing to first order; moving rows off their bounds does. The sum is
     continuous, piecewise linear and decreasing in the shift: its root is found by regula falsi, safeguarded by halving.
@@ -352,7 +424,7 @@ def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as
     m = y.shape[0]
     moving = np.empty(m, np.uint32)
     free = 0
-    size, bound, reach = 0.0, 0.0, 1.0
+    size, bound, reach = 0.0, -target, 1.0
     for i in range(np.uint64(m)):
         c, a = weight_of(weight, i), np.float64(alpha[i])
         out[i] = a
@@ -367,13 +439,13 @@ def _balance(loss, y, weight, alpha, out):  # type: ignore[no-untyped-def]  # as
     at_low = bound + _shifted(loss, y, weight, alpha, -reach, moving)
     at_high = bound + _shifted(loss, y, weight, alpha, reach, moving)
     if at_low < 0.0 or at_high > 0.0:
-        moving, bound = np.arange(m).astype(np.uint32), 0.0
-        at_low = _shifted(loss, y, weight, alpha, -reach, moving)
-        at_high = _shifted(loss, y, weight, alpha, reach, moving)
-        while at_low < 0.0 or at_high > 0.0:
+        moving, bound = np.arange(m).astype(np.uint32), -target
+        for _ in range(100):  # a target at the very end of what α can reach is only reached up to rounding
+            at_low = bound + _shifted(loss, y, weight, alpha, -reach, moving)
+            at_high = bound + _shifted(loss, y, weight, alpha, reach, moving)
+            if at_low >= 0.0 >= at_high:
+                break
             reach *= 2.0
-            at_low = _shifted(loss, y, weight, alpha, -reach, moving)
-            at_high = _shifted(loss, y, weight, alpha, reach, moving)
     low, high = -reach, reach
     root = 0.0
     for k in range(200):

@@ -53,6 +53,21 @@ def check_number(
     raise ValueError(f"{name} must {wanted}, got {given!r}")
 
 
+def check_share(name: str, given: Any) -> None:
+    """A number in (0, 1].
+
+    Examples
+    --------
+    >>> check_share("nu", 0.0)
+    Traceback (most recent call last):
+    ValueError: nu must lie in (0, 1], got 0.0
+    """
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise TypeError(f"{name} must be a number, got {given!r}")
+    if not 0.0 < float(given) <= 1.0:
+        raise ValueError(f"{name} must lie in (0, 1], got {given!r}")
+
+
 def check_choice(name: str, given: Any, choices: Sequence[str], otherwise: str = "") -> None:
     """One of some names.
 

@@ -29,6 +29,7 @@ from primalsvm.options import check_choice
 from primalsvm.rows import CSR, Batch, Stored, Vector, fetched, inner, shape
 from primalsvm.team import ONCE_EACH, Team
 
+ALONE = Team(1)
 SHORT = 48  # rows up to which a query is sorted by insertion
 Average = Literal["queries", "pairs"]
 JUDGED = np.dtype([("query", np.int64), ("relevance", np.float64)])  # what y is in the batch of a ranking
@@ -145,7 +146,7 @@ class Ranking:
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
         check_choice("average", self.average, ("queries", "pairs"))
 
-    def settled(self, batch: Batch) -> "Ranking":
+    def settled(self, batch: Batch, team: Team = ALONE) -> "Ranking":
         """The same problem, with the queries of these rows, unless it has them already."""
         if self.queries is not None:
             return self
@@ -153,6 +154,15 @@ class Ranking:
         if not queries.total > 0:
             raise ValueError("no query has rows of two levels of relevance: there are no pairs to learn from")
         return replace(self, queries=queries)
+
+    @property
+    def tunable(self) -> bool:
+        """λ is for the user to choose."""
+        return True
+
+    def vanishes(self, dual: float) -> bool:
+        """Never: pairs pull w away from 0, unless their rows are the same."""
+        return False
 
     def regularizer(self, w: Vector) -> float:
         """λ/2 ‖w‖²."""

@@ -25,7 +25,7 @@ def predict(
     rows: Rows,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A CSV file; without it, print.")] = None,
 ) -> None:
-    """Write the class and the score of every row (of a regression, the prediction), as CSV."""
+    """Write the class and the score of every row (of a regression, the prediction; of novelty, the score), as CSV."""
     with sentences():
         from primalsvm.estimators.files import load
         from primalsvm.sources.opening import open as open_source
@@ -54,7 +54,8 @@ def _lines(clf: Any, source: Any) -> Iterator[str]:
 
     names = {label: label_text(label) for label in getattr(clf, "classes_", np.zeros(0)).tolist()}
     columns = ["score"] if len(names) == 2 else list(names.values())
-    head = _csv([["class", *columns] if names else ["prediction"]])
+    number = "score" if hasattr(clf, "score_samples") else "prediction"
+    head = _csv([["class", *columns] if names else [number]])
     labels = getattr(clf, "multilabel_", False)
     if labels:
         head = _csv([[f"{what} {name}" for what in ("label", "score") for name in names.values()]])
@@ -90,6 +91,10 @@ def tested(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
     """How many rows there are, and the share that a model gets wrong; of a regression, R²."""
     is_array = rows.suffix == ".npy"  # a table's target is part of the model
     source = opened(rows, None, None, target if is_array else None, None)
+    if not hasattr(clf, "score"):
+        raise ValueError(
+            f"a model of {type(clf).__name__} knows no labels to be tested on: `primalsvm predict` scores rows"
+        )
     if not hasattr(clf, "count_errors"):
         return {"test_r2": clf.score(source)}
     n, wrong = clf.count_errors(source)

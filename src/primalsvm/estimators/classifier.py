@@ -202,8 +202,8 @@ class Classifier(ClassifierMixin, Learner):
         weights = targets.row_weights(batch.weight.values)
         return batch._replace(weight=as_weights(weights, len(weights)))
 
-    def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
-        super()._keep(solutions, targets, stacklevel + 1)
+    def _keep(self, found: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
+        super()._keep(found, targets, stacklevel + 1)
         if isinstance(targets, Labels) and targets.constants:
             self._keep_constants(targets, stacklevel + 1)
 

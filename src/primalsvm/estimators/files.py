@@ -12,9 +12,11 @@ from primalsvm.estimators.calibration import Isotonic, Sigmoid
 from primalsvm.estimators.classifier import Classifier
 from primalsvm.estimators.kernel import KernelModel
 from primalsvm.estimators.learner import Learner
+from primalsvm.estimators.linear_one_class_svm import LinearOneClassSVM
 from primalsvm.estimators.linear_ranker import LinearRanker
 from primalsvm.estimators.linear_svc import LinearSVC
 from primalsvm.estimators.linear_svr import LinearSVR
+from primalsvm.estimators.one_class_svm import OneClassSVM
 from primalsvm.estimators.svc import SVC
 from primalsvm.estimators.svr import SVR
 from primalsvm.estimators.transformers import FourierFeatures, Nystroem
@@ -34,7 +36,9 @@ from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.sources.layout import SvmlightLayout, TableLayout
 from primalsvm.team import team_size
 
-ESTIMATORS: dict[str, type[Learner]] = {one.__name__: one for one in (LinearRanker, LinearSVC, LinearSVR, SVC, SVR)}
+ESTIMATORS: dict[str, type[Learner]] = {
+    one.__name__: one for one in (LinearOneClassSVM, LinearRanker, LinearSVC, LinearSVR, OneClassSVM, SVC, SVR)
+}
 KERNELS = (
     *(kernels.Gaussian, kernels.Laplacian, kernels.ChiSquared),
     *(kernels.Polynomial, kernels.Linear, kernels.Precomputed),

@@ -98,14 +98,12 @@ class Learner(BaseEstimator):
             raise ValueError("a source brings its own labels: y must not be given")
         self._check_parameters()
         with held(X, self._budget()) as found:
-            if found.y is None:
-                raise ValueError("the source has no labels: there is nothing to learn from")
-            if not len(found.y):
+            labels = self._brought_by(found)
+            if not len(labels):
                 raise ValueError(f"{X.path} holds no rows")
-            self._check_names(found.names)
             if found.cache is not None:
                 self._check_larger_than_memory()
-            yield found
+            yield found._replace(y=labels)
             self._name(found.names)
         self.layout_: Layout | None = found.layout
         if isinstance(found.layout, TableLayout):
@@ -140,6 +138,13 @@ class Learner(BaseEstimator):
 
     def _calibrate(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
         """What is learnt of the scores after a fit."""
+
+    def _brought_by(self, found: Held) -> Any:
+        """The labels that a source brings."""
+        if found.y is None:
+            raise ValueError("the source has no labels: there is nothing to learn from")
+        self._check_names(found.names)
+        return found.y
 
     def _check_names(self, names: npt.NDArray[Any] | None) -> None:
         """Refuse text where numbers are needed."""
@@ -247,8 +252,12 @@ class Learner(BaseEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
-    def _problem(self, rows: Examples) -> Problem:
-        return rows.targets.problem(Problem(self._loss(), self._lam(rows.batch), self._intercept()))
+    def _problem(self, batch: Batch) -> Problem:
+        return Problem(self._loss(), self._lam(batch), self._intercept())
+
+    def _in_units(self, rows: Examples) -> Examples:
+        """The rows, with targets in units that suit their features."""
+        return rows
 
     def _budget(self) -> float:
         """Bytes that rows, or features, may take."""
@@ -269,7 +278,9 @@ class Learner(BaseEstimator):
         solver: Solver,
         sweeps: int | None = None,
     ) -> list[Solution]:
-        """Solve every problem; several of them side by side, beginning with some `sweeps` of joint ascent."""
+        """Solve every problem, in units that suit it; several of them side by side, beginning with some `sweeps`."""
+        training = self._in_units(training)
+        problem, restored = training.targets.problem(problem), training.targets.restored
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
         count = training.targets.count
         before: list[Solution] = (getattr(self, "_solutions", None) or []) if self.warm_start else []
@@ -278,11 +289,12 @@ class Learner(BaseEstimator):
             if self.checkpoint is not None:
                 raise ValueError("a checkpoint is of one problem: it cannot be kept of several classes")
             with progress_bar(self.verbose, type(self).__name__) as watch:
-                return drive_together(
+                solutions = drive_together(
                     problem, [training.of(k) for k in range(count)], solver, stops,
                     validation=None if validation is None else [validation.of(k) for k in range(count)],
                     n_jobs=self.n_jobs, seed=seed, start=start, watch=watch, sweeps=sweeps,
                 )  # fmt: skip
+            return [restored(solution) for solution in solutions]
         keep = resume = None
         if self.checkpoint is not None:
             run = identity(problem, training.batch, solver, stops, seed)
@@ -294,7 +306,7 @@ class Learner(BaseEstimator):
                 n_jobs=self.n_jobs, seed=seed, start=None if start is None else start[0],
                 watch=watch, keep=keep, resume=resume,
             )  # fmt: skip
-        return [solution]
+        return [restored(solution)]
 
     def _hold_out(self, rows: Examples, seed: int, cache: Path | None = None) -> tuple[Examples, Examples | None]:
         """The rows to train on, and with early stopping those held out; the share of the classes is the same."""
@@ -312,10 +324,10 @@ class Learner(BaseEstimator):
         kept.targets.check(kept.batch)
         return kept, held
 
-    def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
-        """What is learnt, in the units that were given."""
-        self._solutions = solutions if self.warm_start else None
-        self._record([targets.restored(solution) for solution in solutions], stacklevel + 1)
+    def _keep(self, found: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
+        """What is learnt."""
+        self._solutions = found if self.warm_start else None
+        self._record(found, stacklevel + 1)
 
     def _record(self, found: list[Solution], stacklevel: int) -> None:
         """What a fit leaves behind; a warning if it fell short."""

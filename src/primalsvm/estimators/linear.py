@@ -36,7 +36,7 @@ class LinearModel(Streaming):
         m, d = shape(rows.batch.rows)
         needed = VECTORS * 8 * d * rows.targets.count
         check_fits(needed, f"the weights of {d} features", "number the features that occur, or hash them")
-        problem, seed = self._problem(rows), self._seed()
+        problem, seed = self._problem(rows.batch), self._seed()
         training, validation = self._hold_out(rows, seed, cache)
         solver = choose(self.solver, *shape(training.batch.rows))
         # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.

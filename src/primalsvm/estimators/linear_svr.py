@@ -101,8 +101,8 @@ class LinearSVR(LinearModel, StreamingRegressor):
     ) -> None:
         keep_parameters(self, locals())
 
-    def _keep(self, solutions: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
-        super()._keep(solutions, targets, stacklevel + 1)
+    def _keep(self, found: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
+        super()._keep(found, targets, stacklevel + 1)
         self.coef_ = self.coef_[0]  # as scikit-learn's
 
     def _after_batch(self) -> None:

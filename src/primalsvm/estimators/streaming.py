@@ -13,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from primalsvm.estimators.classifier import Classifier, label_codes, one_column
-from primalsvm.estimators.learner import Examples, Learner
+from primalsvm.estimators.detector import Detector, no_labels
+from primalsvm.estimators.learner import Learner
 from primalsvm.estimators.regressor import Regressor
 from primalsvm.estimators.targets import Classes, Numbers, Targets
 from primalsvm.inputs import as_batch, as_multiplicity, as_targets, as_weights, refuse_text_columns
@@ -92,7 +93,7 @@ class Streaming(Learner):
             X, batch, weights, labels = X[counting], take_batch(batch, counting), weights[counting], labels[:, counting]
             multiplicity = None if multiplicity is None else multiplicity[counting]
         batch = batch._replace(weight=as_weights(weights, weights.shape[0]))
-        problem, solver = self._problem(Examples(batch, targets)), self._online_solver()
+        problem, solver = targets.problem(self._problem(batch)), self._online_solver()
         if first:
             self._begin_features(X, batch, multiplicity)
         block = Block(batch._replace(rows=self._features_of(batch, self.n_samples_seen_)), labels)
@@ -227,6 +228,8 @@ class Streaming(Learner):
 def sized(problem: Problem, typical: Batch) -> Problem:
     """The problem with the size of typical targets; at least that of signs, as those to come may be larger."""
     settled = problem.settled(typical)
+    if problem.tilt:  # there are no targets
+        return settled
     sizes = Sizes(*(max(pair) for pair in zip(settled.targets, SIGNS, strict=True)))
     return replace(settled, targets=sizes)
 
@@ -344,6 +347,37 @@ class StreamingRegressor(Regressor, Streaming):
     def _missed(self, scores: Vector, labels: Vector) -> Vector:
         distance: Vector = np.abs(scores[0] - labels[0])
         return distance
+
+
+class StreamingDetector(Detector, Streaming):
+    """A detector that learns from streams."""
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from the next rows of a stream, each seen once, in constant memory.
+
+        As a classifier's. `progressive_error_` is the share of rows that were taken for outliers before they were
+        learnt; it comes near `nu`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, no_labels(X), None, sample_weight)
+
+    def _stream_targets(self, y: npt.NDArray[Any], classes: npt.ArrayLike | None, first: bool) -> Numbers:
+        self._check_parameters()
+        self._check_features()
+        return Numbers(y, 1.0, 0.0, 1)
+
+    def _missed(self, scores: Vector, labels: Vector) -> Vector:
+        outside: Vector = (scores[0] < 0.0).astype(float)
+        return outside
 
 
 def widen(estimator: Any, n_features: int) -> None:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from numba.extending import overload
 
 from primalsvm.losses.margin import Hinge, Logistic, SmoothedHinge, SquaredHinge
+from primalsvm.losses.novelty import OneSided
 from primalsvm.losses.regression import EpsilonInsensitive, Huber, Pinball, SquaredEpsilonInsensitive
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
+    "OneSided",
     "Pinball",
     "SmoothedHinge",
     "SquaredEpsilonInsensitive",

@@ -51,7 +51,7 @@ class Frame(NamedTuple):
     total: float  # Σc
     strength: float  # ρ
     centre: float  # b₀
-    beta: float  # Σ cᵢ αᵢ
+    beta: float  # Σ cᵢ αᵢ, less what a free intercept asks for
     seen: float  # Σc of the rows seen so far; `total` after the first sweep
     pace: float  # rows that the whole team visits while one member visits one
     relaxation: float  # ω
@@ -231,12 +231,18 @@ def start_state(
     warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
     if warm:
         alpha[:] = problem.clipped(batch, previous.alpha)
-    growing = not warm and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
+    elif problem.tilt:
+        alpha[:] = problem.tilt
+    growing = not (warm or problem.tilt) and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
+    v = team.combine(batch, alpha) if warm or problem.tilt else np.zeros(d)
+    centre = previous.centre if warm and problem.intercept == "free" else 0.0
+    if problem.tilt and not warm:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
+        centre = problem.best_intercept(batch, team.scores(batch.rows, v / (problem.lam * total)))
     return DualState(
         alpha=alpha,
-        v=team.combine(batch, alpha) if warm else np.zeros(d),
-        beta=problem.balance(batch, alpha),
-        centre=previous.centre if warm and problem.intercept == "free" else 0.0,
+        v=v,
+        beta=problem.imbalance(batch, problem.balance(batch, alpha)),
+        centre=centre,
         strength={"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept],
         norms=np.full(per_row, -1.0),
         total=total,
@@ -333,7 +339,7 @@ def close_sweep(problem: Problem, state: DualState) -> bool:
         gap += abs(b * state.beta) / state.total
     if state.awake == 0:  # everyone slept: this sweep tells nothing
         return False
-    dual = state.dual_sum / state.total - problem.regularizer(s * state.v, b)
+    dual = state.dual_sum / state.total - problem.regularizer(s * state.v, 0.0 if problem.intercept == "free" else b)
     # Each row's gap was measured before its step, so the sum lags behind by about one sweep's progress.
     now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
     state.lagging_gap = gap

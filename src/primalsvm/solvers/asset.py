@@ -155,6 +155,7 @@ class Asset:
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=BY_STEP,
+            tilt=problem.tilt,
         )
 
     def _gradient_size(self, problem: Problem, squared: Vector, longest: float, bound: float, heaviest: float) -> float:

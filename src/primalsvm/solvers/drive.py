@@ -232,7 +232,7 @@ def running(
 ) -> Generator[None, None, Solution]:
     """The loop of `drive`, chunk by chunk, so that several may take turns (`together`): then the rows are `shared`."""
     m, d = shape(batch.rows)
-    problem = problem.settled(batch)
+    problem = problem.settled(batch, team)
     solver = _prepared(solver, problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
@@ -269,6 +269,9 @@ def running(
             reached = keeper.relative_gap <= target and keeper.sound
             if reached and not (solver.self_paced and status is None):
                 status = Status.CONVERGED
+            elif problem.vanishes(keeper.bound):
+                keeper.add(Evaluation(np.zeros(d), 0.0, 0.0, keeper.bound), state.epoch, state.steps, begin)
+                status = Status.STALLED
         elif status is not None or new_epoch:
             w, b = solver.iterate(problem, batch, state)
             keeper.add(Evaluation(w, b, np.nan, -np.inf), state.epoch, state.steps, begin)
@@ -289,7 +292,14 @@ def running(
         b=keeper.best.b,
         certificate=keeper.certificate() if stops.certify else None,
         status=status,
-        message=sentence(status, state.epoch, keeper.relative_gap, stops),
+        message=sentence(
+            status,
+            state.epoch,
+            keeper.relative_gap,
+            stops,
+            vanishes=problem.vanishes(keeper.bound),
+            tunable=problem.tunable,
+        ),
         trace=keeper.trace.array(),
         n_epochs=state.epoch,
         n_steps=state.steps,
@@ -360,8 +370,15 @@ class _Keeper:
         return self.certificate().relative_gap if np.isfinite(self.bound) else np.inf
 
 
-def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) -> str:
+def sentence(
+    status: Status, epoch: float, relative_gap: float, stops: Stops, *, vanishes: bool = False, tunable: bool = True
+) -> str:
     """What a status means, with its figures and what to do."""
+    if vanishes:
+        return (
+            f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution and tells "
+            "nothing apart; use a kernel, features that are not centred, or a larger nu"
+        )
     reached = (
         f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
     )
@@ -376,11 +393,12 @@ def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops) ->
             f"evaluations (at {reached})"
         )
     short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
+    stronger = "" if not tunable else ", or regularise more (a larger lam, a smaller C)"
     if status is Status.STALLED:
-        advice = "only rounding is left to it; scale the features, or regularise more (a larger lam, a smaller C)"
+        advice = "only rounding is left to it; scale the features" + stronger
         return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_ITER:
-        advice = "raise max_iter, scale the features, or regularise more (a larger lam, a smaller C)"
+        advice = f"raise max_iter, scale the features{stronger}"
         return f"stopped after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_SECONDS:
         return (

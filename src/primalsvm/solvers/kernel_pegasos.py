@@ -83,4 +83,4 @@ def primal_of(problem: Problem, batch: Batch, beta: Vector, b: float, team: Team
     if problem.intercept == "free":
         b = problem.best_intercept(batch, scores)
     norm = float(inner(beta, scores)) + (b * b if problem.intercept == "penalized" else 0.0)
-    return b, problem.lam / 2 * norm + problem.mean_loss(batch, scores, b), scores
+    return b, problem.lam / 2 * norm + problem.tilt * b + problem.mean_loss(batch, scores, b), scores

@@ -156,7 +156,7 @@ class Newton:
         last_q = max(LAST_Q, CONDITION * curvature)
         q = max(min(FIRST_Q, WARMER * previous.q) if warm else FIRST_Q, last_q)
         rng = np.random.default_rng(run.seed)
-        sample = None if warm else sample_of(batch, rows_for(q, batch), rng)
+        sample = None if warm else sample_of(problem, batch, rows_for(q, batch), rng)
         used = sample or batch
         alpha = previous.view.alpha.copy() if warm else first_alpha(problem.loss, used.y, last_q)
         view = View.of(used, alpha, w, team)
@@ -197,7 +197,7 @@ class Newton:
         q = max(state.q / SHRINK_Q, state.last_q)
         n = rows_for(q, batch) if q < state.q else batch.y.shape[0]
         if n != state.sample.y.shape[0]:
-            state.sample = sample_of(batch, n, state.rng)
+            state.sample = sample_of(problem, batch, n, state.rng)
             used = state.sample or batch
             state.view = View.of(used, first_alpha(problem.loss, used.y, state.last_q), state.w, team)
         if state.sample is None:
@@ -209,7 +209,7 @@ class Newton:
 
     def _gradient(self, problem: Problem, batch: Batch, state: NewtonState) -> tuple[Vector, float]:
         total = total_weight(batch)
-        in_b = 0.0 if problem.intercept == "none" else -state.view.sums.balance / total
+        in_b = 0.0 if problem.intercept == "none" else -problem.imbalance(batch, state.view.sums.balance) / total
         if problem.intercept == "penalized":
             in_b += problem.lam * state.b
         return problem.lam * state.w - state.view.pull / total, in_b
@@ -240,7 +240,10 @@ class Newton:
             with team.blas_limited():
                 return view.curvature.step(problem, batch, view.h, g, g_b)
         if problem.intercept == "free":
-            best = best_intercept(batch.y, batch.weight, problem.loss, view.scores, state.b, state.q, view.alpha)
+            wanted = problem.tilt * total_weight(batch)
+            best = best_intercept(
+                batch.y, batch.weight, problem.loss, view.scores, state.b, state.q, view.alpha, wanted
+            )
             return -g / problem.lam, float(best) - state.b
         return -g / problem.lam, -g_b / problem.lam
 
@@ -250,7 +253,7 @@ class Newton:
         """A t at which Φ is nearly flat along the step: the root of an increasing function, by regula falsi."""
         view, total = state.view, total_weight(batch)
         constant = step_b if problem.intercept == "penalized" else 0.0
-        at_start = problem.lam * (float(inner(state.w, step)) + state.b * constant)
+        at_start = problem.lam * (float(inner(state.w, step)) + state.b * constant) + problem.tilt * step_b
         growth = problem.lam * (float(inner(step, step)) + constant * constant)
 
         def slope(t: float) -> float:
@@ -288,8 +291,8 @@ class Newton:
         dual = sums.dual / total - problem.regularizer(state.view.pull / (problem.lam * total), implied)
         gap = abs(primal - dual)
         if problem.intercept == "free":
-            gap += abs(state.b * sums.balance) / total
-        return gap, relative_gap(primal, primal - gap)
+            gap += abs(state.b * problem.imbalance(batch, sums.balance)) / total
+        return gap, 0.0 if problem.vanishes(dual) else relative_gap(primal, primal - gap)
 
     def evaluate(self, problem: Problem, batch: Batch, state: NewtonState, team: Team) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
@@ -331,11 +334,11 @@ def rows_for(q: float, batch: Batch) -> int:
     return m
 
 
-def sample_of(batch: Batch, n: int, rng: np.random.Generator) -> Batch | None:
-    """n rows drawn at random; None if that is all of them, or those drawn have one side only."""
+def sample_of(problem: Problem, batch: Batch, n: int, rng: np.random.Generator) -> Batch | None:
+    """n rows drawn at random; None if that is all of them, or those drawn have one side of two only."""
     m = batch.y.shape[0]
     if n == m:
         return None
     sample = take_batch(batch, np.sort(rng.choice(m, n, replace=False)))
-    one_sided = np.ptp(sample.y) == 0.0 or not total_weight(sample) > 0.0
-    return None if one_sided else sample
+    one_sided = np.ptp(sample.y) == 0.0 and not problem.tilt
+    return None if one_sided or not total_weight(sample) > 0.0 else sample

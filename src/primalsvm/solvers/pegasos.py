@@ -13,7 +13,8 @@ For the hinge −ℓ' xᵢ is yᵢ xᵢ where yᵢ⟨w, xᵢ⟩ < 1 and 0 elsewh
 The steps themselves are in `steps`, the averages and the certificate in `stochastic`.
 
 Intercept. Penalised: the weight of a constant feature, part of w. Free: b moves with ASSET's step D_X/(D_G √t) in
-[−B, B] (Lee and Wright, Algorithm 1), here with D_X/D_G = 1/sup|ℓ'|; 1/(λt) would throw it to ±1/λ.
+[−B, B] (Lee and Wright, Algorithm 1), here with D_X/D_G = 1/sup|ℓ'|, in units of the margin; 1/(λt) would throw it to
+±1/λ.
 
 First steps. With λ small, 1/λ, 1/(2λ), … are so long that it takes most of a run to get back. With an offset,
 η_t = 1/(λ(t + t₀)), they are shorter and w₁ is not erased. The default is the paper's t₀ = 0 when a number of steps is
@@ -191,14 +192,17 @@ class Pegasos:
         if steep:
             offset = max(offset, loss.curvature * float(norms.max()) * heaviest / problem.lam)
         free = problem.intercept == "free"
+        bound = problem.targets.largest + math.sqrt(float(norms.max())) * problem.radius if free else 0.0
+        margin = problem.targets.largest if problem.tilt else 1.0
         return Settings(
             lam=problem.lam,
             offset=offset,
             root_step=0.0,
             radius=problem.radius if self.projection else math.inf,
             constant=constant,
-            intercept_step=1.0 / min(loss.slope_bound, max(1.0, loss.curvature)) if free else 0.0,
-            intercept_bound=problem.targets.largest + math.sqrt(float(norms.max())) * problem.radius if free else 0.0,
+            intercept_step=margin / min(loss.slope_bound, max(1.0, loss.curvature)) if free else 0.0,
+            intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=RISING if self.average == "weighted" else EQUAL,
+            tilt=problem.tilt,
         )

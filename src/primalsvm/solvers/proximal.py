@@ -62,7 +62,7 @@ def pull_along(y, weight, loss, scores, direction, t, b, q, alpha):  # type: ign
 
 @kernel
 def balance(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
-    """Σ cᵢ aᵢ at the scores + b: decreasing in b, 0 where Φ(w, ·) is least."""
+    """Σ cᵢ aᵢ at the scores + b: decreasing in b."""
     total = 0.0
     for i in range(np.uint64(y.shape[0])):
         total += weight_of(weight, i) * dual_step(loss, scores[i] + b, y[i], alpha[i], q)
@@ -70,14 +70,14 @@ def balance(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-de
 
 
 @kernel
-def best_intercept(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
-    """The b that minimises Φ(w, ·), by bisection from around the present one."""
+def best_intercept(y, weight, loss, scores, b, q, alpha, wanted):  # type: ignore[no-untyped-def]  # compiled
+    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ is what is wanted, by bisection from around the present one."""
     reach = 1.0
     low, high = b - reach, b + reach
     for _ in range(60):
         if (
-            balance(y, weight, loss, scores, low, q, alpha) > 0.0
-            and balance(y, weight, loss, scores, high, q, alpha) < 0.0
+            balance(y, weight, loss, scores, low, q, alpha) > wanted
+            and balance(y, weight, loss, scores, high, q, alpha) < wanted
         ):
             break
         reach *= 2.0
@@ -86,7 +86,7 @@ def best_intercept(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-unt
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             return middle
-        if balance(y, weight, loss, scores, middle, q, alpha) > 0.0:
+        if balance(y, weight, loss, scores, middle, q, alpha) > wanted:
             low = middle
         else:
             high = middle

@@ -34,6 +34,7 @@ class Settings(NamedTuple):
     intercept_bound: float  # B
     mean_weight: float  # c̄
     weighting: int
+    tilt: float = 0.0  # the slope in b that every row has
 
 
 class Iterate(NamedTuple):
@@ -73,7 +74,7 @@ def step_length(lam, offset, root_step, t):  # type: ignore[no-untyped-def]  # c
 def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
     """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, make the certificate."""
     rows, y, weight = batch
-    lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting = settings
+    lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting, tilt = settings
     t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
     k = g.shape[0]
     averaging = u.shape[0] > 0
@@ -136,6 +137,6 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
             a *= radius / np.sqrt(nu)
             nu = radius * radius
         if intercept_step > 0.0:
-            b -= intercept_step / np.sqrt(np.float64(t)) * slope_sum / k
+            b -= intercept_step / np.sqrt(np.float64(t)) * (slope_sum / k + tilt)
             b = min(max(b, -intercept_bound), intercept_bound)
     return Iterate(t, a, nu, bias, b, mass, gamma, u_bias, b_sum)

@@ -273,6 +273,11 @@ def seen_by(source: AnySource, layout: Layout | None, n_features: int, labelled:
             f"the features of {source.path} are not those that the model was made from: convert its rows as those of "
             "the training were converted"
         )
+    return unlabelled(source)
+
+
+def unlabelled(source: AnySource) -> AnySource:
+    """The source, with no labels where it is not said which column they are."""
     if isinstance(source, ArrayFile) and source.target is None:
         return replace(source, labelled=False)
     return source
