@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import tarfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -134,3 +135,73 @@ def lambdarank(part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows = read_svmlight(raw(f"lambdarank/rank.{part}.xz"), n_features=301, zero_based=True)
     sizes = np.loadtxt(raw(f"lambdarank/rank.{part}.query"), dtype=int)
     return rows.X.toarray(), rows.y, np.repeat(np.arange(len(sizes)), sizes)
+
+
+class Classes(NamedTuple):
+    """Training and test rows of several classes."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+
+def sector() -> Classes:
+    """Web pages of companies, 105 sectors, TF-IDF of 55,197 words."""
+    return _svmlight("sector/sector.scale.bz2", "sector/sector.t.scale.bz2", 55_197)
+
+
+def letter() -> Classes:
+    """26 letters by 16 numbers, dense."""
+    X, y, X_test, y_test = _svmlight("letter/letter.scale.xz", "letter/letter.scale.t.xz", 16)
+    return Classes(X.toarray(), y, X_test.toarray(), y_test)
+
+
+def _svmlight(train: str, test: str, n_features: int) -> Classes:
+    from primalsvm.sources.svmlight import read_svmlight
+
+    parts: list[Any] = []
+    for path in (train, test):
+        rows = read_svmlight(raw(path), n_features=n_features, zero_based=False)
+        X = sp.csr_matrix(rows.X)
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn wants them
+        parts += [X, np.asarray(rows.y)]
+    return Classes(*parts)
+
+
+def newsgroups() -> Classes:
+    """20 newsgroups, cut by date, TF-IDF as scikit-learn's vectorizer makes it (single precision)."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts: dict[str, list[str]] = {"train": [], "test": []}
+    names: dict[str, list[str]] = {"train": [], "test": []}
+    with tarfile.open(raw("20news-bydate/20news-bydate.tar.xz")) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                *_, part, name, _ = member.name.split("/")
+                texts[part.rpartition("-")[2]].append(content.read().decode("latin-1"))
+                names[part.rpartition("-")[2]].append(name)
+    vectorizer = TfidfVectorizer(dtype=np.float32)
+    X, X_test = vectorizer.fit_transform(texts["train"]), vectorizer.transform(texts["test"])
+    return Classes(X, np.array(names["train"]), X_test, np.array(names["test"]))
+
+
+def digits() -> Classes:
+    """MNIST, values from 0 to 1 in single precision."""
+    (X, y), (X_test, y_test) = mnist("train"), mnist("t10k")
+    return Classes(X.astype(np.float32) / 255, y, X_test.astype(np.float32) / 255, y_test)
+
+
+def housing() -> tuple[np.ndarray, np.ndarray]:
+    """House prices (in 100,000): numbers standardised, missing ones the median, a column for each kind of place."""
+    with lzma.open(raw("housing/housing.csv.xz"), "rt") as file:
+        names, *lines = (line.rstrip("\n").split(",") for line in file)
+    price, place = names.index("median_house_value"), names.index("ocean_proximity")
+    numbers = [k for k in range(len(names)) if k not in (price, place)]
+    table = np.array([[float(line[k]) if line[k] else np.nan for k in numbers] for line in lines])
+    table = np.where(np.isnan(table), np.nanmedian(table, axis=0), table)
+    table = (table - table.mean(axis=0)) / table.std(axis=0)
+    kinds = np.array([line[place] for line in lines])
+    one_hot = (kinds[:, None] == np.unique(kinds)).astype(float)
+    return np.hstack([table, one_hot]), np.array([float(line[price]) for line in lines]) / 1e5

@@ -30,6 +30,8 @@ TITLES = {
     "passes": "One pass",
     "memory": "Memory",
     "growth": "Growth",
+    "classes": "Many classes",
+    "regression": "Regression",
     "ranking": "Ranking",
     "files": "Files",
     "larger": "Larger than memory",

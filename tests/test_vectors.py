@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from primalsvm.inputs import as_rows
-from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, vector_of, width
+from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, unpacked, vector_of, width
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(7, 5)) * (RNG.random((7, 5)) < 0.6)
@@ -64,4 +64,5 @@ def test_selected_ones_and_their_norms(kind):
     V = selected(rows, laid(rows, np.float64), np.array([2, 0]))
     np.testing.assert_array_equal(vector_of(rows, V, 0), VECTORS[2])
     np.testing.assert_array_equal(vector_of(rows, V, 1), VECTORS[0])
+    np.testing.assert_array_equal(unpacked(rows, V, 2), VECTORS[[2, 0]])
     np.testing.assert_allclose(squared_norms(rows, V, 2), (VECTORS[[2, 0]] ** 2).sum(axis=1))

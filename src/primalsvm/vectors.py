@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from primalsvm.compiled import is_kind
+from primalsvm.compiled import is_kind, kernel
 from primalsvm.rows import CSR, Rows, Vector, add, dot, shape
 
 LINE = 64  # bytes
+AT_ONCE = 64  # rows of V: some KiB
 
 
 def room_for(rows: Rows, count: int, dtype: Any) -> Vector:
@@ -47,10 +48,36 @@ def selected(rows: Rows, V: Vector, those: Vector) -> Vector:
     return out
 
 
+def unpacked(rows: Rows, V: Vector, count: int) -> Vector:
+    """The vectors one below the other, in double precision."""
+    if not isinstance(rows, CSR):
+        return V.astype(np.float64)
+    out = np.empty((count, V.shape[0]))
+    _transpose(V, out)
+    return out
+
+
 def squared_norms(rows: Rows, V: Vector, count: int) -> Vector:
     """‖v_k‖², summed in double precision."""
-    found: Vector = np.einsum("jk,jk->k" if isinstance(rows, CSR) else "kj,kj->k", V, V, dtype=np.float64)
-    return found[:count]
+    out = np.zeros(count)
+    _add_squares(V if isinstance(rows, CSR) else V.T, out)
+    return out
+
+
+@kernel
+def _transpose(V, out):  # type: ignore[no-untyped-def]  # compiled
+    """out ← Vᵀ, some rows of V at a time, which stay in the cache."""
+    for first in range(0, V.shape[0], AT_ONCE):
+        for k in range(out.shape[0]):
+            for j in range(first, min(first + AT_ONCE, V.shape[0])):
+                out[k, j] = V[j, k]
+
+
+@kernel
+def _add_squares(V, out):  # type: ignore[no-untyped-def]  # compiled
+    for j in range(V.shape[0]):
+        for k in range(out.shape[0]):
+            out[k] += np.float64(V[j, k]) * np.float64(V[j, k])
 
 
 # ---- what a kernel may do --------------------------------------------------------------------------------------------
@@ -84,11 +111,17 @@ def _dots(rows: Any, i: Any, V: Any, out: Any) -> Any:
 
         def csr(rows: Any, i: Any, V: Any, out: Any) -> Any:
             out[:] = 0
-            for j in range(rows.indptr[i], rows.indptr[i + np.uint64(1)]):
-                x = V.dtype.type(rows.data[j])
-                row = V[rows.indices[j]]
+            j, stop, one = rows.indptr[i], rows.indptr[i + np.uint64(1)], np.uint64(1)
+            while j + one < stop:  # two at a time: half as often to and from `out`
+                x, z = V.dtype.type(rows.data[j]), V.dtype.type(rows.data[j + one])
+                at_x, at_z = V[rows.indices[j]], V[rows.indices[j + one]]
                 for k in range(np.uint64(out.shape[0])):
-                    out[k] += x * row[k]
+                    out[k] += x * at_x[k] + z * at_z[k]
+                j += np.uint64(2)
+            if j < stop:
+                x, at_x = V.dtype.type(rows.data[j]), V[rows.indices[j]]
+                for k in range(np.uint64(out.shape[0])):
+                    out[k] += x * at_x[k]
 
         return csr
 

@@ -22,7 +22,9 @@ from primalsvm.compiled import kernel
 from primalsvm.losses import conjugate, dual_step, value
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import (
+    CSR,
     Batch,
+    Dense,
     Rows,
     Vector,
     fetch,
@@ -48,7 +50,7 @@ from primalsvm.solvers.ascent import (
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, vector_of, width
+from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, unpacked, width
 
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision: half the bytes
 SWEEPS_PER_EVALUATION = 10  # at least, unless the estimates promise that it pays; a quarter more later
@@ -69,8 +71,10 @@ class Frame(NamedTuple):
 def sweep(batch, signs, loss, frame, centre, norms, order, alpha, V, beta, square, gap, gain, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
     """Coordinate steps on the rows in `order`, for all problems; everything after `order` is updated."""
     rows, _, weight = batch
+    K = np.uint64(alpha.shape[1])
     p = np.zeros(width(rows, V), V.dtype)
     change = np.zeros(width(rows, V), V.dtype)
+    at, new = np.empty(K), np.empty(K)
     s = 1.0 / (frame.lam * frame.total)
     n = order.shape[0]
     for r in range(n):
@@ -84,31 +88,35 @@ def sweep(batch, signs, loss, frame, centre, norms, order, alpha, V, beta, squar
         if norms[i] < 0.0:
             norms[i] = squared_norm(rows, i)
         q = s * c * (norms[i] + frame.strength) / frame.relaxation
+        y, old = signs[i], alpha[i]
+        # short loops, each over few arrays: a compiler makes vectors of those
+        for k in range(K):
+            at[k] = s * p[k] + centre[k] + frame.strength * s * beta[k]
+        for k in range(K):
+            new[k] = alpha.dtype.type(dual_step(loss, at[k], np.float64(y[k]), np.float64(old[k]), q))
+        for k in range(K):
+            kept = conjugate(loss, -np.float64(old[k]), np.float64(y[k]))
+            gap[k] += c * (value(loss, at[k], np.float64(y[k])) + kept + old[k] * at[k])
         moved = False
-        for k in range(np.uint64(alpha.shape[1])):
-            y = np.float64(signs[i, k])
-            at = s * p[k] + centre[k] + frame.strength * s * beta[k]
-            old = np.float64(alpha[i, k])
-            new = np.float64(alpha.dtype.type(dual_step(loss, at, y, old, q)))
-            kept = conjugate(loss, -old, y)
-            gap[k] += c * (value(loss, at, y) + kept + old * at)
-            gain[k] += c * (kept - conjugate(loss, -new, y))
-            step = c * (new - old)
-            square[k] += step * (2.0 * p[k] + step * norms[i])
-            beta[k] += step
-            change[k] = step
-            alpha[i, k] = new
-            moved |= new != old
+        for k in range(K):
+            moved |= new[k] != old[k]
         if moved:
+            for k in range(K):
+                kept = conjugate(loss, -np.float64(old[k]), np.float64(y[k]))
+                gain[k] += c * (kept - conjugate(loss, -new[k], np.float64(y[k])))
+            for k in range(K):
+                change[k] = c * (new[k] - old[k])
+                old[k] = new[k]
+            for k in range(K):
+                square[k] += change[k] * (2.0 * p[k] + change[k] * norms[i])
+                beta[k] += change[k]
             add_outer(rows, i, change, V)
             nap[i] = 0
             continue
         calm = True
-        for k in range(np.uint64(alpha.shape[1])):
-            y = np.float64(signs[i, k])
-            at = s * p[k] + centre[k] + frame.strength * s * beta[k]
-            old = np.float64(alpha[i, k])
-            calm &= dual_step(loss, at - SLACK, y, old, q) == old and dual_step(loss, at + SLACK, y, old, q) == old
+        for k in range(K):
+            one, kept = np.float64(y[k]), np.float64(old[k])
+            calm &= dual_step(loss, at[k] - SLACK, one, kept, q) == kept == dual_step(loss, at[k] + SLACK, one, kept, q)
         if calm:
             nap[i] = min(2 * nap[i] + 1, LONGEST_NAP)
             sleep[i] = nap[i]
@@ -209,7 +217,9 @@ def solve_jointly(
     total = total_weight(batch)
     mean_norm = float(sampled_squared_norms(batch.rows).mean())
     strength = {"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept]
-    joint = begun(problem, batch, signs, np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64), start)
+    dtype = np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64)
+    batch = batch._replace(rows=side_by_side(batch.rows, K, dtype))
+    joint = begun(problem, batch, signs, dtype, start)
     norms, sleep, nap = np.full(m, -1.0), np.zeros(m, np.uint8), np.zeros(m, np.uint8)
     order, rng = room_for_order(m), np.random.default_rng(seed)
     traces = [Trace() for _ in range(K)]
@@ -265,7 +275,7 @@ def solve_jointly(
     return [found[k] for k in range(K)]
 
 
-def begun(problem: Problem, batch: Batch, signs: Vector, dtype: "np.dtype[np.floating]", start: Sequence[Any]) -> Joint:
+def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequence[Any]) -> Joint:
     """α = 0, or where the previous solutions ended."""
     m, K = signs.shape
     alpha, centre = np.zeros((K, m)), np.zeros(K)
@@ -292,6 +302,18 @@ def begun(problem: Problem, batch: Batch, signs: Vector, dtype: "np.dtype[np.flo
         estimate=np.full(K, np.inf),
         trust=np.full(K, FIRST_TRUST),
     )  # fmt: skip
+
+
+def side_by_side(rows: Rows, count: int, dtype: Any) -> Rows:
+    """The rows, as sparse ones where they are dense with fewer features than there are problems.
+
+    Products with vectors as short as that are mostly overhead; a feature's numbers of all problems are long enough.
+    """
+    m, d = shape(rows)
+    if not isinstance(rows, Dense) or d > count:
+        return rows
+    indices = np.broadcast_to(np.arange(d, dtype=np.uint32), (m, d)).reshape(-1)
+    return CSR(rows.values.astype(dtype).reshape(-1), indices, np.arange(m + 1, dtype=np.uint64) * np.uint64(d), d)
 
 
 def of_signs(batch: Batch, signs: Vector, k: int) -> Batch:
@@ -331,9 +353,11 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
     square = squared_norms(batch.rows, pull, K)
     scores = np.empty((K, m))
     scores_of(batch.rows, joint.mean, s, scores)
+    W = unpacked(batch.rows, joint.mean, K)
+    W *= s
     found = []
     for k, one in enumerate(batches):
-        w, b = s * vector_of(batch.rows, joint.mean, k).astype(np.float64), 0.0
+        w, b = W[k], 0.0
         if problem.intercept == "free":
             b = problem.best_intercept(one, scores[k])
         elif problem.intercept == "penalized":
