@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
@@ -158,3 +158,11 @@ def test_refusals(tmp_path):
 def test_numbers_are_no_classes_of_a_stream():
     with pytest.raises(ValueError, match="continuous"):
         LinearSVC(lam=0.01).partial_fit(X, X[:, 0])
+
+
+def test_the_history_says_whose_it_is():
+    clf = LinearSVC().fit(*load_iris(return_X_y=True))
+    assert sorted(set(clf.history_["problem"])) == [0, 1, 2]
+    for k in range(3):
+        own = clf.history_[clf.history_["problem"] == k]
+        assert own["primal"].min() == pytest.approx(clf.certificates_[k].primal)

@@ -22,7 +22,7 @@ from primalsvm.estimators.transformers import (
     points_of,
 )
 from primalsvm.inputs import as_multiplicity
-from primalsvm.maps.features import as_features, in_slots, scores
+from primalsvm.maps.features import as_features, in_slots, scores, scores_of_many
 from primalsvm.maps.fourier import FourierMap
 from primalsvm.maps.gram import KernelMatrix
 from primalsvm.maps.kernels import precision_for
@@ -100,12 +100,14 @@ class KernelModel(Streaming):
 
     def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
         """⟨w, φ(x)⟩ + b for every row."""
-        found = []
+        feature_map, weights = self.feature_map_.scorer(self.coef_.T)
         with team_for(self.n_jobs) as team:
-            for w, b in zip(self.coef_, self.intercept_, strict=True):
-                feature_map, weights = self.feature_map_.scorer(w)
-                found.append(scores(feature_map, weights, rows, team) + b)
-        return found[0] if len(found) == 1 else np.stack(found, axis=1)
+            if weights.shape[1] == 1:
+                found = scores(feature_map, weights[:, 0], rows, team)
+            else:
+                found = scores_of_many(feature_map, weights.T, rows, team)
+        found += self.intercept_
+        return found
 
     # ---- the parts of fit and partial_fit ----------------------------------------------------------------------------
 

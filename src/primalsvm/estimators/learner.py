@@ -335,7 +335,7 @@ class Learner(BaseEstimator):
         self.intercept_ = np.array([solution.b for solution in found])
         self.certificates_ = [solution.certificate for solution in found]
         self.certificate_ = combined(self.certificates_)
-        self.history_ = found[0].trace if len(found) == 1 else np.concatenate([solution.trace for solution in found])
+        self.history_ = found[0].trace if len(found) == 1 else joined([solution.trace for solution in found])
         worst = max(found, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
         self.status_: Status = worst.status
         self.solver_ = found[0].solver
@@ -355,6 +355,24 @@ class Learner(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def joined(traces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The traces of several problems one below the other, with a column that says whose each row is.
+
+    Examples
+    --------
+    >>> from primalsvm.solution import Trace
+    >>> trace = Trace()
+    >>> trace.append(1.0, 10, 0.1, 0.5, 0.4, np.nan)
+    >>> joined([trace.array(), trace.array()])["problem"]
+    array([0, 1])
+    """
+    out = np.empty(sum(map(len, traces)), [("problem", np.int64), *traces[0].dtype.descr])
+    out["problem"] = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])
+    for name in traces[0].dtype.names or ():
+        out[name] = np.concatenate([trace[name] for trace in traces])
+    return out
 
 
 def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:

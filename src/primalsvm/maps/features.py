@@ -84,3 +84,18 @@ def in_slots(feature_map: FeatureMap, rows: Stored, position: int) -> Matrix:
 def scores(feature_map: FeatureMap, w: Vector, rows: Stored, team: Team) -> Vector:
     """⟨w, φ(x)⟩ for every row, without keeping any features."""
     return team.scores(computed(feature_map, rows, w.dtype), w)
+
+
+def scores_of_many(feature_map: FeatureMap, W: Matrix, rows: Stored, team: Team) -> Matrix:
+    """⟨w_k, φ(x)⟩ for every row and every w_k, a row of W: each row is mapped once, and no features are kept."""
+    m = shape(rows)[0]
+    out = np.empty((m, W.shape[0]))
+
+    def part(start: int, stop: int) -> None:
+        for first in range(start, stop, BLOCK):
+            last = min(first + BLOCK, stop)
+            np.matmul(feature_map.block(between(rows, first, last)).astype(W.dtype), W.T, out=out[first:last])
+
+    with team.blas_limited(working=True):
+        team.run(part, list(team.ranges(m)))
+    return out
