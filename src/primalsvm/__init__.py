@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from primalsvm.solvers.drive import solve
     from primalsvm.solvers.dual_ascent import DualAscent
     from primalsvm.solvers.newton import Newton
+    from primalsvm.solvers.path import svm_path
     from primalsvm.solvers.pegasos import Pegasos
     from primalsvm.sources.opening import open
 
@@ -62,6 +63,7 @@ _HOME = {
     "load": "estimators.files",
     "open": "sources.opening",
     "solve": "solvers.drive",
+    "svm_path": "solvers.path",
 }
 
 __all__ = [
@@ -92,6 +94,7 @@ __all__ = [
     "load",
     "open",
     "solve",
+    "svm_path",
 ]
 
 
