@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from primalsvm.checkpoints import Checkpoint
     from primalsvm.estimators.files import load
     from primalsvm.estimators.linear_svc import LinearSVC
+    from primalsvm.estimators.linear_svc_cv import LinearSVCCV
     from primalsvm.estimators.linear_svr import LinearSVR
     from primalsvm.estimators.svc import SVC
+    from primalsvm.estimators.svc_cv import SVCCV
     from primalsvm.estimators.svr import SVR
     from primalsvm.estimators.transformers import FourierFeatures, Nystroem
     from primalsvm.losses import (
@@ -46,6 +48,7 @@ _HOME = {
     "Hinge": "losses",
     "Huber": "losses",
     "LinearSVC": "estimators.linear_svc",
+    "LinearSVCCV": "estimators.linear_svc_cv",
     "LinearSVR": "estimators.linear_svr",
     "Logistic": "losses",
     "Newton": "solvers.newton",
@@ -54,6 +57,7 @@ _HOME = {
     "Pinball": "losses",
     "Problem": "objective",
     "SVC": "estimators.svc",
+    "SVCCV": "estimators.svc_cv",
     "SVR": "estimators.svr",
     "SmoothedHinge": "losses",
     "Solution": "solution",
@@ -68,6 +72,7 @@ _HOME = {
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
     "Asset",
     "Certificate",
@@ -78,6 +83,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
     "Logistic",
     "Newton",

@@ -2,12 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from primalsvm import SVC, SVR, FourierFeatures, LinearSVC, LinearSVR, Nystroem
+from primalsvm import SVC, SVCCV, SVR, FourierFeatures, LinearSVC, LinearSVCCV, LinearSVR, Nystroem
 
 CLASSIFIERS = [LinearSVC(), LinearSVC(lam=0.01), SVC(), SVC(lam=0.01)]
+SELECTING = [LinearSVCCV(Cs=4, cv=3), SVCCV(Cs=3, gammas=2, cv=3)]
 REGRESSORS = [LinearSVR(), LinearSVR(lam=0.01), SVR(), SVR(lam=0.01)]
 
 
-@parametrize_with_checks([*CLASSIFIERS, *REGRESSORS, Nystroem(), FourierFeatures()])
+@parametrize_with_checks([*CLASSIFIERS, *SELECTING, *REGRESSORS, Nystroem(), FourierFeatures()])
 def test_sklearn_check(estimator, check):
     check(estimator)

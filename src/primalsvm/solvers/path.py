@@ -4,7 +4,7 @@
 
     for λ₁ > λ₂ > …:
         r  = (λ_{k+1} − λ_k) / (λ_k − λ_{k−1})                       at most 1
-        α⁰ = clip(α_k + r (α_k − α_{k−1}))                          v = Σ cᵢ αᵢ xᵢ: the same, and the rows that were clipped
+        α⁰ = clip(α_k + r (α_k − α_{k−1}))                           v = Σ cᵢ αᵢ xᵢ likewise, and the clipped rows' part
         p⁰ = (λ_k p_k + r (λ_k p_k − λ_{k−1} p_{k−1})) / λ_{k+1}     the scores p_k are those of the last certificate
         rows that p⁰ ± `SLACK` would not move sleep                  `ascent.foresee`
         sweeps of dual ascent from α⁰ until certified
