@@ -139,8 +139,8 @@ class SVCCV(Selecting, SVC):
         """The γ's: those given, or so many around "scale"."""
         if not isinstance(self.gammas, Integral):
             return check_strengths("gammas", self.gammas)
-        scale = gamma_of("scale", X, weight)
-        return np.geomspace(scale / SPAN, scale * SPAN, int(self.gammas)) if self.gammas > 1 else np.array([scale])
+        scale, n = gamma_of("scale", X, weight), int(self.gammas)
+        return np.geomspace(scale / SPAN, scale * SPAN, n) if n > 1 else np.array([scale])
 
     def _keep_choice(self, scores: npt.NDArray[np.float64], best: int) -> dict[str, Any]:
         self.scores_, self.gamma_ = scores, float(self.gammas_[best])

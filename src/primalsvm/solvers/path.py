@@ -31,12 +31,14 @@ from primalsvm.solution import Solution, Status
 from primalsvm.solvers.ascent import Ahead, DualState
 from primalsvm.solvers.drive import Progress, Stops, choose, drive
 from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.newton import WARMER, NewtonState
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.together import drive_together
 from primalsvm.team import Team, team_for
 
 POINTS = 20
 DECADES = 4.0
+NEWTON_Q = 1.0  # where Newton begins at the next point, α and w as they were
 FARTHEST = 1.0  # r: beyond, a line that is drawn through two points leads nowhere
 
 
@@ -232,17 +234,27 @@ def follow(
     for lam in np.unique(lams)[::-1].tolist():
         now = replace(problem, lam=lam)
         if len(batches) > 1:
-            point = drive_together(now, batches, solver, stops, n_jobs=n_jobs, seed=seed, start=point, watch=watch)
+            begun = None if point is None else [rounded(one) for one in point]
+            point = drive_together(now, batches, solver, stops, n_jobs=n_jobs, seed=seed, start=begun, watch=watch)
         else:
             start = None if point is None else point[0]
             if start is not None and here is not None:
                 with team_for(n_jobs) as team:
                     start = replace(start, state=ahead(now, batches[0], here, behind, start.state.norms, team))
+            elif start is not None:
+                start = rounded(start)
             point = [drive(now, batches[0], solver, stops, n_jobs=n_jobs, seed=seed, start=start, watch=watch)]
             behind, here = here, known(lam, solver, point[0].state)
         if any(one.status is Status.INTERRUPTED for one in point):
             raise KeyboardInterrupt
         yield lam, point
+
+
+def rounded(solution: Solution) -> Solution:
+    """The same, but Newton's kinks are rounded again: at another λ the rows at the margin are others."""
+    if not isinstance(solution.state, NewtonState):
+        return solution
+    return replace(solution, state=replace(solution.state, q=max(NEWTON_Q / WARMER, solution.state.q)))
 
 
 class Known(NamedTuple):
