@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from primalsvm import SVC, SVCCV, SVR, FourierFeatures, LinearSVC, LinearSVCCV, LinearSVR, Nystroem
 
 CLASSIFIERS = [LinearSVC(), LinearSVC(lam=0.01), SVC(), SVC(lam=0.01)]
-SELECTING = [LinearSVCCV(Cs=3, cv=3), SVCCV(Cs=2, gammas=2, cv=2)]
+SELECTING = [LinearSVCCV(Cs=3, cv=3), SVCCV(Cs=3, gammas=2, cv=3)]
 REGRESSORS = [LinearSVR(), LinearSVR(lam=0.01), SVR(), SVR(lam=0.01)]
 
 
