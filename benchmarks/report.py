@@ -27,6 +27,7 @@ TITLES = {
     "linear": "Time to accuracy",
     "kernel": "Kernel SVMs",
     "exact": "High accuracy on dense features",
+    "paths": "Regularisation paths",
     "passes": "One pass",
     "memory": "Memory",
     "growth": "Growth",

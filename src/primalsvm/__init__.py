@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from primalsvm.estimators.linear_one_class_svm import LinearOneClassSVM
     from primalsvm.estimators.linear_ranker import LinearRanker
     from primalsvm.estimators.linear_svc import LinearSVC
+    from primalsvm.estimators.linear_svc_cv import LinearSVCCV
     from primalsvm.estimators.linear_svr import LinearSVR
     from primalsvm.estimators.one_class_svm import OneClassSVM
     from primalsvm.estimators.svc import SVC
+    from primalsvm.estimators.svc_cv import SVCCV
     from primalsvm.estimators.svr import SVR
     from primalsvm.estimators.transformers import FourierFeatures, Nystroem
     from primalsvm.losses import (
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from primalsvm.solvers.drive import solve
     from primalsvm.solvers.dual_ascent import DualAscent
     from primalsvm.solvers.newton import Newton
+    from primalsvm.solvers.path import svm_path
     from primalsvm.solvers.pegasos import Pegasos
     from primalsvm.sources.opening import open
 
@@ -53,6 +56,7 @@ _HOME = {
     "LinearOneClassSVM": "estimators.linear_one_class_svm",
     "LinearRanker": "estimators.linear_ranker",
     "LinearSVC": "estimators.linear_svc",
+    "LinearSVCCV": "estimators.linear_svc_cv",
     "LinearSVR": "estimators.linear_svr",
     "Logistic": "losses",
     "Newton": "solvers.newton",
@@ -63,6 +67,7 @@ _HOME = {
     "Pinball": "losses",
     "Problem": "objective",
     "SVC": "estimators.svc",
+    "SVCCV": "estimators.svc_cv",
     "SVR": "estimators.svr",
     "SmoothedHinge": "losses",
     "Solution": "solution",
@@ -72,10 +77,12 @@ _HOME = {
     "load": "estimators.files",
     "open": "sources.opening",
     "solve": "solvers.drive",
+    "svm_path": "solvers.path",
 }
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
     "Asset",
     "Certificate",
@@ -89,6 +96,7 @@ __all__ = [
     "LinearOneClassSVM",
     "LinearRanker",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
     "Logistic",
     "Newton",
@@ -107,6 +115,7 @@ __all__ = [
     "load",
     "open",
     "solve",
+    "svm_path",
 ]
 
 

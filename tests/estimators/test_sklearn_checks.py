@@ -5,23 +5,26 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from primalsvm import (
     SVC,
+    SVCCV,
     SVR,
     FourierFeatures,
     LinearOneClassSVM,
     LinearRanker,
     LinearSVC,
+    LinearSVCCV,
     LinearSVR,
     Nystroem,
     OneClassSVM,
 )
 
 CLASSIFIERS = [LinearSVC(), LinearSVC(lam=0.01), SVC(), SVC(lam=0.01)]
+SELECTING = [LinearSVCCV(Cs=3, cv=3), SVCCV(Cs=3, gammas=2, cv=3)]
 REGRESSORS = [LinearSVR(), LinearSVR(lam=0.01), SVR(), SVR(lam=0.01)]
 RANKERS = [LinearRanker(), LinearRanker(lam=0.01)]
 DETECTORS = [LinearOneClassSVM(), OneClassSVM()]
 
 
 @pytest.mark.filterwarnings("ignore:LinearOneClassSVM .* the rows surround the origin")  # so do those of some checks
-@parametrize_with_checks([*CLASSIFIERS, *REGRESSORS, *RANKERS, *DETECTORS, Nystroem(), FourierFeatures()])
+@parametrize_with_checks([*CLASSIFIERS, *SELECTING, *REGRESSORS, *RANKERS, *DETECTORS, Nystroem(), FourierFeatures()])
 def test_sklearn_check(estimator, check):
     check(estimator)

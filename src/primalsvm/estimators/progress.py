@@ -52,3 +52,19 @@ def share_done(gap: float, first_gap: float, tol: float) -> float:
     if math.isinf(gap) or first_gap <= tol or gap >= first_gap:
         return 0.0
     return math.log(first_gap / gap) / math.log(first_gap / tol)
+
+
+@contextmanager
+def counting_bar(verbose: int, title: str, total: int) -> Iterator[Callable[[], None]]:
+    """A function to call after each of so many fits, which moves a bar on standard error when verbose."""
+    if not verbose:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda: bar.advance(task)

@@ -119,6 +119,19 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
     return Outcome((beta - frame.beta) / frame.caution, gain, gap, seen)
 
 
+@kernel
+def foresee(batch, loss, scores, alpha, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
+    """Put to sleep whom these scores, changed by `SLACK`, would not move, and wake the others."""
+    _, y, weight = batch
+    for i in range(np.uint64(y.shape[0])):
+        p, old = scores[i], alpha[i]
+        calm = weight_of(weight, i) == 0.0 or (
+            dual_step(loss, p - SLACK, y[i], old, 1.0) == old and dual_step(loss, p + SLACK, y[i], old, 1.0) == old
+        )
+        nap[i] = LONGEST_NAP if calm else 0
+        sleep[i] = nap[i]
+
+
 class Part(NamedTuple):
     """Rows to visit, with what is kept of each: all rows, or copies of those that still move."""
 
@@ -142,6 +155,16 @@ class Warm(NamedTuple):
 
     alpha: Vector
     centre: float
+
+
+class Ahead(NamedTuple):
+    """A dual point to start from, with what is known of these very rows and weights."""
+
+    alpha: Vector  # feasible
+    centre: float
+    v: Vector  # Σ cᵢ αᵢ xᵢ
+    norms: Vector
+    scores: Vector  # that are foreseen at the solution, b included
 
 
 @kernel
@@ -187,6 +210,8 @@ class DualState:
     copies: Copies | None = None  # what the sweeps go over, if not over all rows
     copied_sweeps: int = 0  # that are left of them
     shared: bool = False  # problems take turns on these rows
+    foreseen: bool = False  # who sleeps was told from afar: the next evaluation has to correct it
+    scores: Vector = field(default_factory=lambda: np.zeros(0))  # at the last evaluation, b included
     awake: int = 0  # rows in this sweep's order
     position: int = 0  # how many of them have been visited
     sweep_gap: float = 0.0
@@ -228,23 +253,24 @@ def start_state(
     m, d = shape(batch.rows)
     mean_norm = float(sampled_squared_norms(batch.rows).mean())
     total = total_weight(batch)
-    warm = isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,)
+    ahead = isinstance(previous, Ahead)
+    warm = ahead or (isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,))
     if warm:
-        alpha[:] = problem.clipped(batch, previous.alpha)
+        alpha[:] = previous.alpha if ahead else problem.clipped(batch, previous.alpha)
     elif problem.tilt:
         alpha[:] = problem.tilt
     growing = not (warm or problem.tilt) and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
-    v = team.combine(batch, alpha) if warm or problem.tilt else np.zeros(d)
+    v = previous.v if ahead else team.combine(batch, alpha) if warm or problem.tilt else np.zeros(d)
     centre = previous.centre if warm and problem.intercept == "free" else 0.0
     if problem.tilt and not warm:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
         centre = problem.best_intercept(batch, team.scores(batch.rows, v / (problem.lam * total)))
-    return DualState(
+    state = DualState(
         alpha=alpha,
         v=v,
         beta=problem.imbalance(batch, problem.balance(batch, alpha)),
         centre=centre,
         strength={"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept],
-        norms=np.full(per_row, -1.0),
+        norms=previous.norms if ahead else np.full(per_row, -1.0),
         total=total,
         seen=0.0 if growing else total,
         sleep=np.zeros(per_row, np.uint8),
@@ -258,7 +284,11 @@ def start_state(
         mean_v=np.zeros(d),
         mean_beta=0.0,
         shared=run.shared,
+        foreseen=ahead,
     )
+    if ahead:
+        foresee(batch, problem.loss, previous.scores, alpha, state.sleep, state.nap)
+    return state
 
 
 def chunk_length(batch: Batch, team: Team, shared: bool = False) -> int:

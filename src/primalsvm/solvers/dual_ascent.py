@@ -39,6 +39,7 @@ import numpy as np
 
 from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import Batch, Vector, in_memory, shape, stored_bytes, take_batch
+from primalsvm.solution import relative_gap
 from primalsvm.solvers.ascent import (
     Copies,
     DualState,
@@ -46,6 +47,7 @@ from primalsvm.solvers.ascent import (
     Warm,
     chunk_length,
     close_sweep,
+    foresee,
     judged,
     own_point,
     start_state,
@@ -89,7 +91,7 @@ class DualAscent:
         m, _ = shape(in_memory(batch.rows))
         state = start_state(problem, batch, run, team, previous, np.zeros(m), m)
         if not self.shrinking:
-            state.sleep, state.nap = state.sleep[:0], state.nap[:0]
+            state.sleep, state.nap, state.foreseen = state.sleep[:0], state.nap[:0], False
         return state
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
@@ -128,6 +130,7 @@ class DualAscent:
         state.epoch += 1.0
         promising = close_sweep(problem, state)
         if state.awake == 0:
+            state.worth_evaluating = state.foreseen
             return
         if state.copies is not None:  # the other rows have a say too
             state.copied_sweeps = 0 if promising else state.copied_sweeps
@@ -141,8 +144,15 @@ class DualAscent:
             state.v = team.combine(batch, state.alpha)
         dual = problem.lower_bound(batch, state.alpha, team, state.v)
         w, b = own_point(problem, state)
-        b, primal, _ = problem.evaluate_primal(batch, w, b, team)
-        return judged(state, w, b, primal, dual)
+        b, primal, scores = problem.evaluate_primal(batch, w, b, team)
+        scores += b
+        state.scores = scores
+        evaluation = judged(state, w, b, primal, dual)
+        if state.foreseen:  # the rows that were wrongly asleep are what the estimate knew nothing of
+            if relative_gap(primal, dual) > state.target:
+                foresee(batch, problem.loss, scores, state.alpha, state.sleep, state.nap)
+            state.foreseen, state.trust = False, 1.0
+        return evaluation
 
     def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:
         """The running mean of w, and b (if free, its centre)."""

@@ -334,7 +334,7 @@ def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: 
         joint.centre = b
         gap += np.abs(b * joint.beta) / total
     dual = joint.dual_sum / total - problem.lam / 2 * s * s * square
-    now = gap * np.minimum(1.0, gap / joint.lagging) if epoch > 1 else gap  # as it lags behind by a sweep
+    now = gap * np.minimum(1.0, gap / np.maximum(joint.lagging, 1e-300)) if epoch > 1 else gap  # it lags by a sweep
     joint.lagging = gap
     joint.estimate = now / np.maximum(np.maximum(np.abs(dual + now), np.abs(dual)), 1e-300)
 

@@ -1,0 +1,296 @@
+"""A path: the same problem at many λ, from strong regularisation to weak, each point begun where those before lead to.
+
+    α(λ) and λ p(λ) are piecewise linear in λ for the hinge                               (Hastie et al. 2004)
+
+    for λ₁ > λ₂ > …:
+        r  = (λ_{k+1} − λ_k) / (λ_k − λ_{k−1})                       at most 1
+        α⁰ = clip(α_k + r (α_k − α_{k−1}))                           v = Σ cᵢ αᵢ xᵢ likewise, and the clipped rows' part
+        p⁰ = (λ_k p_k + r (λ_k p_k − λ_{k−1} p_{k−1})) / λ_{k+1}     the scores p_k are those of the last certificate
+        rows that p⁰ ± `SLACK` would not move sleep                  `ascent.foresee`
+        sweeps of dual ascent from α⁰ until certified
+
+A point so costs a pass over all rows, for its certificate, and sweeps over the rows near the margin. Neither v nor the
+norms of the rows are computed anew. If rows slept that should not have, the certificate tells, and wakes them.
+
+Other solvers, and several problems at once (one class against the rest), begin with what the last point ended with.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from primalsvm.compiled import kernel
+from primalsvm.inputs import as_batch, as_targets
+from primalsvm.losses import Loss, by_name, feasible
+from primalsvm.objective import ALONE, Problem, check_targets
+from primalsvm.rows import Batch, Vector, shape, total_weight
+from primalsvm.solution import Solution, Status
+from primalsvm.solvers.ascent import Ahead, DualState
+from primalsvm.solvers.drive import Progress, Stops, choose, drive
+from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.newton import WARMER, NewtonState
+from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.together import drive_together
+from primalsvm.team import Team, team_for
+
+POINTS = 20
+DECADES = 4.0
+NEWTON_Q = 1.0  # where Newton begins at the next point, α and w as they were
+FARTHEST = 1.0  # r: beyond, a line that is drawn through two points leads nowhere
+
+
+@dataclass(frozen=True)
+class SVMPath:
+    """Solutions along a path; the points are in the order in which `lams` were given.
+
+    Attributes
+    ----------
+    lams : ndarray of shape (n,)
+    classes : the classes, sorted; None of a regression
+    coefs : ndarray of shape (n, d); of more than two classes (n, n_classes, d)
+    intercepts : ndarray of shape (n,) or (n, n_classes)
+    certificates : list of `Certificate`, or of lists of them, one for each class
+    statuses : list of `Status`, or of lists of them
+    epochs, seconds : ndarray of shape (n,); of several classes the most, and the sum
+    """
+
+    lams: npt.NDArray[np.float64]
+    classes: npt.NDArray[Any] | None
+    coefs: npt.NDArray[np.float64] = field(repr=False)
+    intercepts: npt.NDArray[np.float64] = field(repr=False)
+    certificates: list[Any] = field(repr=False)
+    statuses: list[Any]
+    epochs: npt.NDArray[np.float64] = field(repr=False)
+    seconds: npt.NDArray[np.float64] = field(repr=False)
+
+
+def svm_path(
+    X: Any,
+    y: npt.ArrayLike,
+    lams: npt.ArrayLike | None = None,
+    *,
+    loss: str | Loss = "hinge",
+    sample_weight: npt.ArrayLike | None = None,
+    fit_intercept: bool = True,
+    penalize_intercept: bool = False,
+    solver: str | Solver = "auto",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> SVMPath:
+    """Solve min λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) for many λ, each to a relative duality gap of `tol`.
+
+    Parameters
+    ----------
+    X : ndarray or SciPy sparse matrix of shape (m, d)
+    y : any two classes; more are solved one against the rest. For a regression loss, numbers
+    lams : the λ's, in any order; None: 20, evenly spaced in log λ, from `strongest` down four decades
+    loss : "hinge", "squared_hinge", "smoothed_hinge", "logistic", or a loss object
+    sample_weight : weights cᵢ ≥ 0, one per row
+    fit_intercept, penalize_intercept : whether there is a b, and whether it counts in ‖w‖²
+    solver : "auto", "dual_ascent", "newton", or a solver object
+    tol, max_iter : relative gap to reach, and epochs at most, at each point
+    n_jobs : threads; None is one, −1 all cores
+    random_state : seed
+    verbose : 1 prints a line a point
+
+    Returns
+    -------
+    SVMPath
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C: a part of a path is none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from primalsvm import svm_path
+    >>> X, y = make_classification(200, 5, random_state=0)
+    >>> path = svm_path(X, y, lams=[1e-3, 1e-1])
+    >>> path.coefs.shape, max(proof.relative_gap for proof in path.certificates) < 1e-9
+    ((2, 5), True)
+    """
+    loss = by_name(loss)
+    classes, labels = as_labels(as_targets(y)) if loss.of_signs else (None, [np.asarray(y, np.float64)])
+    first = as_batch(X, labels[0], sample_weight)
+    batches = [first._replace(y=one) for one in labels]
+    problem = Problem(loss, 1.0, "none" if not fit_intercept else "penalized" if penalize_intercept else "free")
+    for batch in batches:
+        check_targets(problem, batch)
+    if lams is None:
+        top = max(strongest(problem, batch) for batch in batches)
+        lams = np.geomspace(top, top * 10.0**-DECADES, POINTS)
+    given = check_strengths("lams", lams)
+    chosen = choose(solver, *shape(first.rows))
+    found: dict[float, list[Solution]] = {}
+    for lam, point in follow(problem, given, batches, chosen, Stops(tol, max_iter), n_jobs=n_jobs, seed=random_state):
+        found[lam] = [replace(one, state=None) for one in point]
+        if verbose:
+            print(f"svm_path: lam {lam:.3g} {point[0].message}")
+    points = [found[lam] for lam in given.tolist()]
+    alone = len(batches) == 1
+    coefs = np.array([[one.w for one in point] for point in points])
+    intercepts = np.array([[one.b for one in point] for point in points])
+    return SVMPath(
+        lams=given,
+        classes=classes,
+        coefs=coefs[:, 0] if alone else coefs,
+        intercepts=intercepts[:, 0] if alone else intercepts,
+        certificates=[point[0].certificate if alone else [one.certificate for one in point] for point in points],
+        statuses=[point[0].status if alone else [one.status for one in point] for point in points],
+        epochs=np.array([max(one.n_epochs for one in point) for point in points]),
+        seconds=np.array([sum(one.seconds for one in point) for point in points]),
+    )
+
+
+def as_labels(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], list[Vector]]:
+    """The classes, and ±1 for each problem: two classes make one, more as many as there are.
+
+    Examples
+    --------
+    >>> as_labels(np.array(["no", "yes"]))[1]
+    [array([-1.,  1.])]
+    """
+    if y.ndim != 1:
+        raise ValueError(f"y must be a vector of classes, got an array of shape {y.shape}")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError("y holds one class only: at least two classes are needed")
+    numbers = range(len(classes)) if len(classes) > 2 else (1,)
+    return classes, [np.where(codes == k, 1.0, -1.0) for k in numbers]
+
+
+def check_strengths(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """A vector of positive numbers, at least one.
+
+    Examples
+    --------
+    >>> check_strengths("Cs", [1.0, -1.0])
+    Traceback (most recent call last):
+    ValueError: Cs must be positive and finite, got -1.0
+    """
+    try:
+        values = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a vector of numbers, got {given!r}") from None
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"{name} must be a vector of at least one number, got {given!r}")
+    bad = ~(np.isfinite(values) & (values > 0))
+    if bad.any():
+        raise ValueError(f"{name} must be positive and finite, got {values[bad][0]}")
+    return values
+
+
+def strongest(problem: Problem, batch: Batch, team: Team = ALONE) -> float:
+    """A λ from which on solutions are simple:  λ_max = max |⟨g, xᵢ⟩|,  g = (1/Σc) Σ cᵢ αᵢ xᵢ,  αᵢ = −ℓ'(yᵢ, 0).
+
+    For the hinge without intercept, w = g/λ exactly for λ ≥ λ_max: no row is beyond the margin then, so all have
+    αᵢ = yᵢ. Otherwise it is of that order; a free intercept needs Σ cᵢ αᵢ = 0, so α is balanced first.
+
+    Examples
+    --------
+    >>> from primalsvm.losses import Hinge
+    >>> strongest(Problem(Hinge(), 1.0), as_batch(np.array([[2.0], [-1.0]]), [1, -1]))
+    3.0
+    """
+    m = batch.y.shape[0]
+    alpha = problem.clipped(batch, -problem.slopes_at(batch, np.zeros(m), 0.0))
+    alpha = problem.balanced(batch, alpha)
+    total = total_weight(batch)
+    scores = team.scores(batch.rows, team.combine(batch, alpha) / total)
+    if problem.intercept == "penalized":
+        scores += problem.balance(batch, alpha) / total
+    counted = scores if batch.weight.stride == 0 else scores[batch.weight.values > 0]
+    largest = float(np.abs(counted).max())
+    return largest if largest > 0.0 else 1.0
+
+
+def follow(
+    problem: Problem,
+    lams: npt.NDArray[np.float64],
+    batches: Sequence[Batch],
+    solver: Solver,
+    stops: Stops,
+    *,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    watch: Callable[[Progress], None] | None = None,
+) -> Iterator[tuple[float, list[Solution]]]:
+    """Each λ once, from the largest to the smallest, with the solution of every problem.
+
+    The batches have the same rows and weights, and labels of their own. States live until the next point is asked for.
+    """
+    point: list[Solution] | None = None
+    here = behind = None
+    for lam in np.unique(lams)[::-1].tolist():
+        now = replace(problem, lam=lam)
+        if len(batches) > 1:
+            begun = None if point is None else [rounded(one) for one in point]
+            point = drive_together(now, batches, solver, stops, n_jobs=n_jobs, seed=seed, start=begun, watch=watch)
+        else:
+            start = None if point is None else point[0]
+            if start is not None and here is not None:
+                with team_for(n_jobs) as team:
+                    start = replace(start, state=ahead(now, batches[0], here, behind, start.state.norms, team))
+            elif start is not None:
+                start = rounded(start)
+            point = [drive(now, batches[0], solver, stops, n_jobs=n_jobs, seed=seed, start=start, watch=watch)]
+            behind, here = here, known(lam, solver, point[0].state)
+        if any(one.status is Status.INTERRUPTED for one in point):
+            raise KeyboardInterrupt
+        yield lam, point
+
+
+def rounded(solution: Solution) -> Solution:
+    """The same, but Newton's kinks are rounded again: at another λ the rows at the margin are others."""
+    if not isinstance(solution.state, NewtonState):
+        return solution
+    return replace(solution, state=replace(solution.state, q=max(NEWTON_Q / WARMER, solution.state.q)))
+
+
+class Known(NamedTuple):
+    """What is known of the solution at one λ."""
+
+    lam: float
+    alpha: Vector
+    v: Vector
+    scores: Vector
+    centre: float
+
+
+def known(lam: float, solver: Solver, state: Any) -> Known | None:
+    """What a state of dual ascent tells, if rows may sleep and its point was evaluated."""
+    if not (isinstance(solver, DualAscent) and solver.shrinking and isinstance(state, DualState)):
+        return None
+    return Known(lam, state.alpha, state.v, state.scores, state.centre) if state.scores.size else None
+
+
+@kernel
+def extrapolate(loss, y, here, behind, r, out, excess):  # type: ignore[no-untyped-def]  # compiled
+    """out ← here + r (here − behind), clipped; excess ← what that has changed."""
+    for i in range(np.uint64(y.shape[0])):
+        a = here[i] + r * (here[i] - behind[i])
+        out[i] = feasible(loss, a, y[i])
+        excess[i] = out[i] - a
+
+
+def ahead(problem: Problem, batch: Batch, here: Known, behind: Known | None, norms: Vector, team: Team) -> Ahead:
+    """Where the last two points lead to; with one only, that one."""
+    if behind is None:
+        return Ahead(here.alpha, here.centre, here.v.copy(), norms, here.scores)
+    r = min((problem.lam - here.lam) / (here.lam - behind.lam), FARTHEST)
+    alpha, excess = np.empty_like(here.alpha), np.empty_like(here.alpha)
+    extrapolate(problem.loss, batch.y, here.alpha, behind.alpha, r, alpha, excess)
+    v = here.v + r * (here.v - behind.v) + team.combine(batch, excess)
+    grown, shrunk = (1.0 + r) * here.lam / problem.lam, r * behind.lam / problem.lam
+    centre = grown * here.centre - shrunk * behind.centre
+    return Ahead(alpha, centre, v, norms, grown * here.scores - shrunk * behind.scores)
