@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, make_classification, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.utils.class_weight import compute_class_weight
 
 import primalsvm
 from primalsvm import SVC, SVCCV, DualAscent, LinearSVC, LinearSVCCV, Nystroem
@@ -29,8 +30,6 @@ def table(search):
     "options",
     [
         {},
-        {"class_weight": "balanced"},
-        {"class_weight": {0: 3.0}},
         {"loss": "logistic", "penalize_intercept": True},
     ],
     ids=str,
@@ -45,6 +44,21 @@ def test_the_table_is_that_of_a_grid_search(data, options):
     np.testing.assert_allclose(clf.coef_, best.coef_, atol=1e-4)
     assert clf.certificate_.primal == pytest.approx(best.certificate_.primal, rel=1e-8)
     assert np.array_equal(clf.predict(X), best.predict(X))
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0}], ids=str)
+def test_class_weights_count_in_training_and_in_scoring(class_weight):
+    X, y = BINARY
+    clf = LinearSVCCV(Cs=CS, cv=4, class_weight=class_weight).fit(X, y)
+    for k, (train, held) in enumerate(StratifiedKFold(4).split(X, y)):
+        if class_weight == "balanced":
+            weights = compute_class_weight("balanced", classes=np.unique(y), y=y[train])
+        else:
+            weights = np.where(np.unique(y) == 0, 3.0, 1.0)
+        by_row = weights[np.searchsorted(np.unique(y), y[held])]
+        for C, score in zip(CS, clf.scores_[k], strict=True):
+            plain = LinearSVC(C=C, class_weight=class_weight).fit(X[train], y[train])
+            assert score == pytest.approx(plain.score(X[held], y[held], by_row))
 
 
 def test_the_table_of_dual_ascent():

@@ -18,7 +18,7 @@ from primalsvm import (
 )
 
 CLASSIFIERS = [LinearSVC(), LinearSVC(lam=0.01), SVC(), SVC(lam=0.01)]
-SELECTING = [LinearSVCCV(Cs=3, cv=3), SVCCV(Cs=3, gammas=2, cv=3)]
+SELECTING = [LinearSVCCV(Cs=2, cv=2), SVCCV(Cs=2, gammas=2, cv=2)]
 REGRESSORS = [LinearSVR(), LinearSVR(lam=0.01), SVR(), SVR(lam=0.01)]
 RANKERS = [LinearRanker(), LinearRanker(lam=0.01)]
 DETECTORS = [LinearOneClassSVM(), OneClassSVM()]

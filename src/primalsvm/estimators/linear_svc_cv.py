@@ -33,7 +33,8 @@ class LinearSVCCV(Selecting, LinearSVC):
     refit : bool, default=True
         Fit to all rows; without, only the choice is made.
     loss, solver, tol, max_iter, fit_intercept, penalize_intercept, class_weight, random_state
-        As in `LinearSVC`; in folds, too. "balanced" is by the rows that a fold trains on.
+        As in `LinearSVC`; in folds, too. "balanced" is by the rows that a fold trains on. Class weights count in the
+        scores, as in scikit-learn's RidgeClassifierCV: they are as if rows were repeated.
     n_jobs : int or None, default=None
         Threads: folds side by side, then those of the last fit.
     verbose : int, default=0

@@ -50,7 +50,7 @@ class Fold(NamedTuple):
     held: Vector  # numbers
 
 
-Table = list[tuple[npt.NDArray[np.float64], int]]
+Table = list[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]  # scores, and which fits fell short
 
 
 class Selecting(Classifier):
@@ -87,8 +87,8 @@ class Selecting(Classifier):
         judge = Judge(self.scoring, checked, rows.targets, as_multiplicity(sample_weight, len(rows.targets.codes)))
         tables = self._tables(model, checked, rows, Cs, judge, sample_weight)
         scores = np.array([[score for score, _ in table] for table in tables])
-        self._warn_of_short(sum(short for table in tables for _, short in table), scores.size)
         best_set, best = self._best(scores, Cs)
+        self._warn_of_short([short[best] for _, short in tables[best_set]])
         self.Cs_, self.C_ = Cs, float(Cs[best])
         chosen = self._keep_choice(scores, best_set)
         self.lam_ = 1.0 / (self.C_ * total_weight(rows.batch))
@@ -151,7 +151,7 @@ class Selecting(Classifier):
         judge: "Judge",
         sample_weight: npt.ArrayLike | None,
     ) -> list[Table]:
-        """For each set of features and each fold the scores at each C, and how many fits fell short."""
+        """For each set of features and each fold the scores at each C, and which fits fell short."""
         folds, seed = self._folds(X, rows), model._seed()
         with counting_bar(self.verbose, type(self).__name__, self._sets() * len(folds) * len(Cs)) as tick:
             return [
@@ -159,11 +159,12 @@ class Selecting(Classifier):
                 for features, solver in self._feature_sets(model, X, rows, seed, sample_weight)
             ]
 
-    def _warn_of_short(self, short: int, fits: int) -> None:
-        if short:
+    def _warn_of_short(self, short: list[bool]) -> None:
+        """Say so if fits with what was chosen fell short; those with other parameters no longer matter."""
+        if any(short):
             warnings.warn(
-                f"{type(self).__name__}: {short} of {fits} fits in folds fell short of tol {self.tol:g}; raise "
-                "max_iter, scale the features, or leave out the largest C",
+                f"{type(self).__name__}: {sum(short)} of {len(short)} fits in folds fell short of tol {self.tol:g} "
+                "with the parameters that were chosen; raise max_iter, scale the features, or leave out the largest C",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -219,25 +220,28 @@ class Selecting(Classifier):
         """A path for each fold, side by side."""
         stops, stop = Stops(self.tol, self.max_iter), threading.Event()
 
-        def path(k: int) -> tuple[npt.NDArray[np.float64], int]:
+        def path(k: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
             examples = self._in_fold(model, features, folds[k], judge.multiplicity)
             batches = [examples.of(j) for j in range(examples.targets.count)]
             lams = 1.0 / (Cs * total_weight(examples.batch))
-            found, short = {}, 0
+            found, short = {}, {}
             try:
                 for lam, point in follow(
                     model._problem(examples.batch), lams, batches, solver, stops, n_jobs=n_jobs, seed=seed
                 ):
                     scores = [ALONE.scores(examples.batch.rows, one.w)[folds[k].held] + one.b for one in point]
-                    found[lam] = judge.score(np.stack(scores, axis=1), folds[k].held)
-                    short += any(one.status.fell_short for one in point)
+                    found[lam] = judge.score(np.stack(scores, axis=1), folds[k].held, examples.targets)
+                    short[lam] = any(one.status.fell_short for one in point)
                     tick()
                     if stop.is_set():
                         break
             except BaseException:  # Ctrl-C is told to one thread only
                 stop.set()
                 raise
-            return np.array([found.get(lam, np.nan) for lam in lams.tolist()]), short
+            given = lams.tolist()
+            return np.array([found.get(lam, np.nan) for lam in given]), np.array(
+                [short.get(lam, True) for lam in given]
+            )
 
         with team_for(self.n_jobs) as team, team.blas_limited(working=True):
             n_jobs = None if self.n_jobs is None else 1
@@ -314,9 +318,11 @@ class Judge:
         made = type(get_scorer("accuracy"))  # what scikit-learn makes of a metric looks at predictions only
         self.X = None if isinstance(self.scorer, made) else X
 
-    def score(self, scores: npt.NDArray[np.float64], held: Vector) -> float:
-        """The score of the held-out rows, given a column of scores for each problem."""
+    def score(self, scores: npt.NDArray[np.float64], held: Vector, targets: Any) -> float:
+        """The score of the held-out rows, given a column of scores for each problem; weights count as in the fit."""
         model = _Foretold(self.classes, scores[:, 0] if scores.shape[1] == 1 else scores)
         X = held[:, None] if self.X is None else self.X[held]
-        weight = {} if self.multiplicity is None else {"sample_weight": self.multiplicity[held]}
+        weight: dict[str, Any] = {} if self.multiplicity is None else {"sample_weight": self.multiplicity[held]}
+        if targets.weights is not None and self.X is None:
+            weight = {"sample_weight": weight.get("sample_weight", 1.0) * targets.weights[self.codes[held]]}
         return float(self.scorer(model, X, self.classes[self.codes[held]], **weight))

@@ -233,21 +233,42 @@ def follow(
     here = behind = None
     for lam in np.unique(lams)[::-1].tolist():
         now = replace(problem, lam=lam)
-        if len(batches) > 1:
-            begun = None if point is None else [rounded(one) for one in point]
-            point = drive_together(now, batches, solver, stops, n_jobs=n_jobs, seed=seed, start=begun, watch=watch)
-        else:
-            start = None if point is None else point[0]
-            if start is not None and here is not None:
-                with team_for(n_jobs) as team:
-                    start = replace(start, state=ahead(now, batches[0], here, behind, start.state.norms, team))
-            elif start is not None:
-                start = rounded(start)
-            point = [drive(now, batches[0], solver, stops, n_jobs=n_jobs, seed=seed, start=start, watch=watch)]
-            behind, here = here, known(lam, solver, point[0].state)
+        start = None if point is None else [rounded(one) for one in point]
+        if start is not None and here is not None:
+            with team_for(n_jobs) as team:
+                state = ahead(now, batches[0], here, behind, start[0].state.norms, team)
+            start = [replace(start[0], state=state)]
+        point = solved(now, batches, solver, stops, n_jobs, seed, start, watch)
+        if start is not None and any(one.status in (Status.STALLED, Status.MAX_ITER) for one in point):
+            # a start from afar may do more harm than good (Newton, at weights that differ by orders of magnitude)
+            again = solved(now, batches, solver, stops, n_jobs, seed, None, watch)
+            point = [min(pair, key=gap_of) for pair in zip(point, again, strict=True)]
+        behind, here = here, known(lam, solver, point[0].state) if len(batches) == 1 else None
         if any(one.status is Status.INTERRUPTED for one in point):
             raise KeyboardInterrupt
         yield lam, point
+
+
+def solved(
+    problem: Problem,
+    batches: Sequence[Batch],
+    solver: Solver,
+    stops: Stops,
+    n_jobs: int | None,
+    seed: int,
+    start: list[Solution] | None,
+    watch: Callable[[Progress], None] | None,
+) -> list[Solution]:
+    """One point: the solution of every problem."""
+    if len(batches) > 1:
+        return drive_together(problem, batches, solver, stops, n_jobs=n_jobs, seed=seed, start=start, watch=watch)
+    begun = None if start is None else start[0]
+    return [drive(problem, batches[0], solver, stops, n_jobs=n_jobs, seed=seed, start=begun, watch=watch)]
+
+
+def gap_of(solution: Solution) -> float:
+    """The relative gap that is proven."""
+    return np.inf if solution.certificate is None else solution.certificate.relative_gap
 
 
 def rounded(solution: Solution) -> Solution:
