@@ -1,6 +1,8 @@
 """What the examples share: their two options, and how their pictures look."""
 
 import argparse
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,16 @@ def options(doc: str | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=default, help="the folder for the picture (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="fewer rows: some seconds, and results to match")
     return parser.parse_args()
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """The time of a call, the less of two: a first fit on a machine also compiles, and keeps what it compiled."""
+    taken = []
+    for _ in range(2):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
 
 
 def panels(columns: int, width: float = 5.2, height: float = 4.0, **layout: Any) -> tuple[Figure, list[Axes]]:

@@ -1,8 +1,9 @@
-"""Data of the examples: real where the environment variable PRIMALSVM_DATA names a folder that holds it, or else made.
+"""Data of the examples: real where PRIMALSVM_DATA names a folder that holds it, or else a stand-in of the same shape.
 
 Nothing is downloaded. Every function says which it was, and takes `quick`, for fewer rows.
 """
 
+import gzip
 import lzma
 import os
 import tarfile
@@ -11,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
 import primalsvm
 
@@ -22,7 +25,7 @@ def real(path: str) -> Path | None:
     if found is not None and found.exists():
         print(f"Data: real, {path}")
         return found
-    print(f"Data: made up (the real ones are read if PRIMALSVM_DATA names a folder with {path})")
+    print(f"Data: a stand-in (set PRIMALSVM_DATA to a folder with {path} for the real ones)")
     return None
 
 
@@ -69,7 +72,7 @@ def made_up_messages(n: int) -> Parts:
 
 
 def houses(quick: bool) -> pd.DataFrame:
-    """Districts of California in 1990 (Pace and Barry 1997), a kind of place among the columns, and prices in $."""
+    """Districts of California in 1990 (Pace and Barry 1997), and median prices in $, of which the highest are cut off."""
     path = real("housing/housing.csv.xz")
     table = made_up_houses(20_000) if path is None else pd.read_csv(path).dropna()
     return table.sample(3_000 if quick else len(table), random_state=0)
@@ -119,8 +122,14 @@ def judged_documents(quick: bool) -> tuple[Judged, Judged]:
         file = primalsvm.open(path.with_name(f"rank.{part}.xz"), n_features=301, zero_based=True)
         X, relevance = file.to_arrays()
         sizes = np.loadtxt(path.with_name(f"rank.{part}.query"), dtype=int)
-        parts.append(Judged(X.toarray(), relevance, np.repeat(np.arange(len(sizes)), sizes)))
+        parts.append(ordered(Judged(X.toarray(), relevance, np.repeat(np.arange(len(sizes)), sizes))))
     return parts[0], parts[1]
+
+
+def ordered(documents: Judged) -> Judged:
+    """Without queries whose documents are all as relevant: there is no order to learn (`LinearRanker` would warn)."""
+    levels = pd.Series(documents.relevance).groupby(documents.query).transform("nunique").to_numpy()
+    return Judged(*(part[levels > 1] for part in documents))
 
 
 def made_up_documents(queries: int, seed: int) -> Judged:
@@ -132,4 +141,58 @@ def made_up_documents(queries: int, seed: int) -> Judged:
     taste = np.random.default_rng(0).normal(size=40) / 6.0
     # … and which say nothing of the order: judges compare a query's documents with each other
     liking = (X - luck) @ taste + 0.7 * rng.normal(size=len(query)) + 1.5 * rng.normal(size=queries)[query]
-    return Judged(X, np.digitize(liking, [0.0, 1.0, 2.0, 3.0]).astype(float), query)
+    return ordered(Judged(X, np.digitize(liking, [0.0, 1.0, 2.0, 3.0]).astype(float), query))
+
+
+class Digits(NamedTuple):
+    """Images of digits, a row of grey values from 0 to 1 each, and what they show."""
+
+    X: np.ndarray
+    digit: np.ndarray
+    X_test: np.ndarray
+    digit_test: np.ndarray
+
+
+def digits(quick: bool) -> Digits:
+    """MNIST (28 × 28), or the small images (8 × 8) that come with scikit-learn."""
+    path = real("mnist/train-images-idx3-ubyte.gz")
+    if path is None:
+        X, digit = load_digits(return_X_y=True)
+        X, X_test, digit, digit_test = train_test_split(X.astype(np.float32) / 16, digit, random_state=0)
+        return Digits(X, digit, X_test, digit_test)
+    parts = []
+    for part in ("train", "t10k"):
+        images = gzip.decompress(path.with_name(f"{part}-images-idx3-ubyte.gz").read_bytes())
+        labels = gzip.decompress(path.with_name(f"{part}-labels-idx1-ubyte.gz").read_bytes())
+        rows = slice(0, 5_000 if quick else None)
+        parts.append(np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[rows] / np.float32(255))
+        parts.append(np.frombuffer(labels, np.uint8, offset=8)[rows])
+    return Digits(*parts)
+
+
+def papers(quick: bool) -> pd.DataFrame:
+    """Papers in the order of their dates: `year` (a decimal number), `text`, and whether they are of computer science."""
+    path = real("arxiv-abstracts/arxiv-05.tsv.xz")
+    if path is None:
+        return made_up_papers(6_000 if quick else 24_000)
+    with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    rows = sorted(rows, key=lambda row: row[1])[:: 8 if quick else 1]
+    date = pd.to_datetime([row[1] for row in rows])
+    texts, computing = [f"{row[4]} {row[5]}" for row in rows], [row[2].startswith("cs.") for row in rows]
+    return pd.DataFrame({"year": date.year + (date.month - 0.5) / 12, "text": texts, "computing": computing})
+
+
+def made_up_papers(n: int) -> pd.DataFrame:
+    """A field that grows from nothing to a third of all papers, and whose words change on the way."""
+    rng = np.random.default_rng(0)
+    age = np.sort(rng.power(2.5, n))  # from 0 to 1, ever more papers
+    computing = rng.random(n) < 0.35 * age
+    common = np.cumsum(1.0 / np.arange(10, 5_010))
+    texts = []
+    for now, one in zip(age, computing, strict=True):
+        words = np.searchsorted(common, rng.random(60) * common[-1]).tolist()
+        # the field's terms of the day are 100 of 300; others use them all now and then
+        terms = rng.integers(100, size=rng.poisson(6)) + int(200 * now) if one else rng.integers(300, size=rng.poisson(1))
+        texts.append(" ".join([f"word{k}" for k in words] + [f"term{k}" for k in terms]))
+    return pd.DataFrame({"year": 1993 + 27 * age, "text": texts, "computing": computing})

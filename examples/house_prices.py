@@ -8,10 +8,8 @@ What one learns here:
 Run: python examples/house_prices.py [--quick] [--out FOLDER]
 """
 
-import time
-
 import numpy as np
-from common import BLUE, GREY, ORANGE, options, panels, save
+from common import BLUE, GREY, ORANGE, options, panels, save, seconds
 from data import houses
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -29,7 +27,7 @@ price = table.pop("median_house_value") / 1_000  # in thousands of dollars, as i
 train, test, y_train, y_test = train_test_split(table, price, test_size=0.3, random_state=0)
 print(f"{len(train):,} districts to learn from, {len(test):,} to test on, {table.shape[1]} columns")
 
-# ---- One pipeline, fitted once for each quantile -----------------------------------------------------------------------
+# ---- One pipeline, fitted once for each quantile ---------------------------------------------------------------------
 
 columns = make_column_transformer(
     (StandardScaler(), make_column_selector(dtype_include="number")),
@@ -44,7 +42,9 @@ for quantile in quantiles.tolist():
     model = clone(pipeline).set_params(linearsvr__quantile=quantile).fit(train, y_train)
     models[quantile] = model
     below.append(np.mean(y_test < model.predict(test)))
-    print(f"  asked for {quantile:4.0%}: {below[-1]:5.1%}   within {model[-1].certificate_.relative_gap:.2%} of the best")
+    print(
+        f"  asked for {quantile:4.0%}: {below[-1]:5.1%}   within {model[-1].certificate_.relative_gap:.2%} of the best"
+    )
 print("(tol asked for 0.10%. The certificate is about the fit to the training prices; only the test tells the rest.)")
 
 low, middle, high = (models[quantile].predict(test) for quantile in (0.05, 0.5, 0.95))
@@ -53,7 +53,7 @@ error = np.median(np.abs(y_test - middle))
 print(f"\nThe median is off by ${error:,.0f}k or less for half of the test prices")
 print(f"The band from 5% to 95% holds {inside:.1%} of them; it is ${np.median(high - low):,.0f}k wide, typically")
 
-# ---- What moves the price, and what moves its upper edge ---------------------------------------------------------------
+# ---- What moves the price, and what moves its upper edge -------------------------------------------------------------
 
 print("\nDollars (k) for one standard deviation more, or for the place:       median   upper edge (95%)")
 names = [name.split("__")[1] for name in columns.fit(train).get_feature_names_out()]
@@ -61,7 +61,7 @@ weights = [models[quantile][-1].coef_ for quantile in (0.5, 0.95)]
 for k in np.argsort(-np.abs(weights[0]))[:5]:
     print(f"  {names[k]:64} {weights[0][k]:+8.1f} {weights[1][k]:+8.1f}")
 
-# ---- Beside scikit-learn, whose quantile regression is a linear programme ----------------------------------------------
+# ---- Beside scikit-learn, whose quantile regression is a linear programme --------------------------------------------
 
 some = slice(0, 5_000)
 X, X_test = columns.transform(train[some]), columns.transform(test)
@@ -71,11 +71,9 @@ both = {
     "scikit-learn": QuantileRegressor(quantile=0.95, alpha=0.0),
 }
 for library, regressor in both.items():
-    start = time.perf_counter()
-    regressor.fit(X, y_train[some])
-    seconds = time.perf_counter() - start
+    taken = seconds(lambda regressor=regressor: regressor.fit(X, y_train[some]))
     loss = mean_pinball_loss(y_test, regressor.predict(X_test), alpha=0.95)
-    print(f"  {library:12} {seconds:6.3f} s, mean pinball loss on the test prices ${loss:.2f}k")
+    print(f"  {library:12} {taken:6.3f} s, mean pinball loss on the test prices ${loss:.2f}k")
 
 figure, (left, right) = panels(2, width=5.8, height=4.4)
 shown = np.random.default_rng(0).permutation(len(test))[:300]

@@ -1,4 +1,4 @@
-"""Text classification: which newsgroup is a message from?
+"""Text classification: the newsgroup that a message is from.
 
 What one learns here:
 - a pipeline of TF-IDF and `LinearSVC`, on texts and with labels that are strings, as with scikit-learn;
@@ -8,11 +8,9 @@ What one learns here:
 Run: python examples/text_classification.py [--quick] [--out FOLDER]
 """
 
-import time
-
 import numpy as np
 import sklearn.svm
-from common import BLUE, GREY, options, panels, save
+from common import BLUE, GREY, options, panels, save, seconds
 from data import messages
 from sklearn.calibration import calibration_curve
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -25,7 +23,7 @@ args = options(__doc__)
 train, test = messages(args.quick)
 print(f"{len(train):,} messages to learn from, {len(test):,} later ones to test on, {train.group.nunique()} groups")
 
-# ---- Texts in, names of groups out: the classifier is one step of a pipeline -------------------------------------------
+# ---- Texts in, names of groups out: the classifier is one step of a pipeline -----------------------------------------
 
 words = TfidfVectorizer(sublinear_tf=True, min_df=2)
 svc = LinearSVC(loss="squared_hinge", tol=1e-3, probability="sigmoid", random_state=0)
@@ -37,35 +35,36 @@ print(f"\nRight on {accuracy:.1%} of the test messages")
 proof = svc.certificate_
 print(proof)
 print(f"  P = {proof.primal:.5f} was reached, and no fit has less than D = {proof.dual:.5f}: this one is within")
-print(f"  {proof.relative_gap:.2%} of the best, as proven; tol asked for 0.10%. P is the sum over the classes, of which")
+print(
+    f"  {proof.relative_gap:.2%} of the best, as proven; tol asked for 0.10%. P is the sum over the classes, of which"
+)
 worst, group = max(zip(svc.certificates_, svc.classes_, strict=True))
 print(f"  {group} has the largest: within {worst.relative_gap:.2%}")
 
-# ---- The weights can be read: which words speak most for a group? ------------------------------------------------------
+# ---- The weights can be read: which words speak most for a group? ----------------------------------------------------
 
 print("\nMost telling words:")
 names = words.get_feature_names_out()
 for name, weights in list(zip(svc.classes_, svc.coef_, strict=True))[:5]:
     print(f"  {name:25} {', '.join(names[np.argsort(-weights)[:5]])}")
 
-# ---- Beside scikit-learn: the same matrix, the same loss, one core -----------------------------------------------------
-# (The first fit on a machine also compiles, for some seconds, and keeps what it compiled. That was the one above.)
+# ---- Beside scikit-learn: the same matrix, the same loss, one core ---------------------------------------------------
 
 X, X_test = words.transform(train.text), words.transform(test.text)
 print("\nOn the TF-IDF matrix alone:")
 both = {"primalsvm": LinearSVC(loss="squared_hinge", random_state=0), "scikit-learn": sklearn.svm.LinearSVC()}
 for library, classifier in both.items():
-    start = time.perf_counter()
-    classifier.fit(X, train.group)
-    seconds = time.perf_counter() - start
-    print(f"  {library:12} {seconds:5.2f} s, {classifier.score(X_test, test.group):.1%} right")
+    taken = seconds(lambda classifier=classifier: classifier.fit(X, train.group))
+    print(f"  {library:12} {taken:5.2f} s, {classifier.score(X_test, test.group):.1%} right")
 
-# ---- Probabilities: of the messages it is 80 % sure of, are 80 % right? ------------------------------------------------
+# ---- Probabilities: of the messages it is 80 % sure of, are 80 % right? ----------------------------------------------
 
 chance = model.predict_proba(test.text)
 sure, right = chance.max(axis=1), model.classes_[chance.argmax(axis=1)] == test.group
 picky = sure > 0.8
-print(f"\nIt is more than 80 % sure of {picky.mean():.0%} of the messages, and right on {right[picky].mean():.1%} of them")
+print(
+    f"\nIt is more than 80 % sure of {picky.mean():.0%} of the messages, and right on {right[picky].mean():.1%} of them"
+)
 
 figure, (first, second) = panels(2, width=6.4, height=4.8)
 shares = confusion_matrix(test.group, model.predict(test.text), normalize="true")
