@@ -20,9 +20,8 @@ args = options(__doc__)
 X, digit, X_test, digit_test = digits(args.quick)
 zeros, normal = X[digit == 0], digit_test == 0
 side = int(np.sqrt(X.shape[1]))
-print(
-    f"{len(zeros):,} zeros to learn from ({side} × {side} pixels); to test on, {normal.sum():,} zeros, {(~normal).sum():,} others"
-)
+print(f"{len(zeros):,} zeros to learn from ({side} × {side} pixels)")
+print(f"{normal.sum():,} zeros and {(~normal).sum():,} other digits to test on")
 
 # ---- One fit for each ν: how many are called outliers? ---------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_classification
 from sklearn.model_selection import train_test_split
 
 import primalsvm
@@ -40,7 +40,7 @@ def messages(quick: bool) -> Parts:
     """Messages, columns `text` and `group`: 20 newsgroups, the later messages for the test."""
     path = real("20news-bydate/20news-bydate.tar.xz")
     if path is None:
-        return made_up_messages(1_200 if quick else 6_000)
+        return made_up_messages(3_000 if quick else 6_000)
     rows = []
     with tarfile.open(path) as archive:
         for member in archive:
@@ -72,7 +72,7 @@ def made_up_messages(n: int) -> Parts:
 
 
 def houses(quick: bool) -> pd.DataFrame:
-    """Districts of California in 1990 (Pace and Barry 1997), and median prices in $, of which the highest are cut off."""
+    """Districts of California in 1990 (Pace and Barry 1997), and median prices in $, cut off at 500,001."""
     path = real("housing/housing.csv.xz")
     table = made_up_houses(20_000) if path is None else pd.read_csv(path).dropna()
     return table.sample(3_000 if quick else len(table), random_state=0)
@@ -171,7 +171,7 @@ def digits(quick: bool) -> Digits:
 
 
 def papers(quick: bool) -> pd.DataFrame:
-    """Papers in the order of their dates: `year` (a decimal number), `text`, and whether they are of computer science."""
+    """Papers in the order of their dates: `year`, `text`, and whether they are `computing`."""
     path = real("arxiv-abstracts/arxiv-05.tsv.xz")
     if path is None:
         return made_up_papers(6_000 if quick else 24_000)
@@ -193,6 +193,21 @@ def made_up_papers(n: int) -> pd.DataFrame:
     for now, one in zip(age, computing, strict=True):
         words = np.searchsorted(common, rng.random(60) * common[-1]).tolist()
         # the field's terms of the day are 100 of 300; others use them all now and then
-        terms = rng.integers(100, size=rng.poisson(6)) + int(200 * now) if one else rng.integers(300, size=rng.poisson(1))
+        terms = (
+            rng.integers(100, size=rng.poisson(6)) + int(200 * now) if one else rng.integers(300, size=rng.poisson(1))
+        )
         texts.append(" ".join([f"word{k}" for k in words] + [f"term{k}" for k in terms]))
     return pd.DataFrame({"year": 1993 + 27 * age, "text": texts, "computing": computing})
+
+
+def forest(quick: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Plots of forest (covtype): 54 features of the place, and whether lodgepole pines grow there."""
+    path = real("covtype/covtype.csv.xz")
+    n = 3_000 if quick else 20_000
+    if path is None:
+        return make_classification(n, 20, n_informative=8, n_clusters_per_class=12, class_sep=1.5, random_state=0)
+    with lzma.open(path, "rt") as file:
+        lines = file.readlines()[1:]
+    chosen = np.random.default_rng(0).permutation(len(lines))[:n]
+    table = np.array([np.fromstring(lines[k], sep=",") for k in chosen])
+    return table[:, :54], table[:, 54] == 2

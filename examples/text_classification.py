@@ -38,8 +38,8 @@ print(f"  P = {proof.primal:.5f} was reached, and no fit has less than D = {proo
 print(
     f"  {proof.relative_gap:.2%} of the best, as proven; tol asked for 0.10%. P is the sum over the classes, of which"
 )
-worst, group = max(zip(svc.certificates_, svc.classes_, strict=True))
-print(f"  {group} has the largest: within {worst.relative_gap:.2%}")
+hardest, group = max(zip(svc.certificates_, svc.classes_, strict=True))
+print(f"  {group} is the hardest: within {hardest.relative_gap:.2%}")
 
 # ---- The weights can be read: which words speak most for a group? ----------------------------------------------------
 
