@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: help demo test test-slow fuzz lint bench benchopt experiments format clean
+.PHONY: help demo test test-slow fuzz lint bench benchopt experiments examples format clean
 
 help:
 	@echo "make demo        train on a generated problem of the size of RCV1; draws demo.png"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench       measure against other libraries; writes docs/benchmarks.md"
 	@echo "make benchopt    the same contestants under benchopt: curves, in benchmarks/linear_svm/outputs"
 	@echo "make experiments measure what the papers claim; writes docs/results; up to 90 minutes, goes on where it was stopped"
+	@echo "make examples    run the examples; their pictures are in examples/output"
 	@echo "make format      let ruff rewrite the sources"
 	@echo "make clean       remove .venv, caches and demo.png"
 
@@ -50,13 +51,19 @@ benchopt: .venv/.benchopt
 experiments: .venv/.experiments
 	$(BIN)/python -m experiments.run
 
+# Each says what it finds; the real data are used where PRIMALSVM_DATA names a folder that holds them.
+examples: .venv/.examples
+	for example in $(filter-out %/common.py %/data.py,$(wildcard examples/*.py)); do \
+		printf "\n== %s\n" $$example; $(BIN)/python $$example || exit 1; \
+	done
+
 format: .venv/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv build dist demo.png examples/output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks experiments examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "primalsvm needs Python 3.11 or newer: make PYTHON=/path/to/python3 …" >&2; exit 1; }
