@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import primalsvm
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ("common", "data"))
 TOL = 1e-3  # of all fits in the examples
@@ -90,16 +88,13 @@ def kernels(found):
 PROMISES = [
     text_classification, house_prices, learning_to_rank, anomaly_detection, choosing_c, streaming, kernels,
 ]  # fmt: skip
-NEEDS_PATHS = pytest.mark.skipif(not hasattr(primalsvm, "LinearSVCCV"), reason="LinearSVCCV is not there yet")
 
 
 def test_every_example_has_its_promises():
     assert sorted(promise.__name__ for promise in PROMISES) == SCRIPTS
 
 
-@pytest.mark.parametrize(
-    "promise", [pytest.param(one, marks=NEEDS_PATHS if one is choosing_c else ()) for one in PROMISES]
-)
+@pytest.mark.parametrize("promise", PROMISES)
 def test_stand_ins(run, promise):
     promise(run(promise.__name__))
 
