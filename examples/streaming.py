@@ -54,7 +54,7 @@ print("\nWrong, each paper tested before it was learnt:     all   last tenth   t
 last = slice(len(batches) * 9 // 10, None)
 for name, share in wrong.items():
     print(f"  {name:42} {np.nanmean(share):10.1%} {share[last].mean():12.1%} {spent[name]:7.1f} s")
-print("An average is steadier, and a little behind: which is better depends on how fast the world changes.")
+print("An average is steadier, but behind: which is better depends on how fast the world changes.")
 online = models["LinearSVC"]
 print(f"The estimator keeps count itself: progressive_error_ = {online.progressive_error_:.1%},", end=" ")
 print(f"n_samples_seen_ = {online.n_samples_seen_:,}")

@@ -84,7 +84,7 @@ def _add_squares(V, out):  # type: ignore[no-untyped-def]  # compiled
 
 
 def dots(rows: Any, i: Any, V: Any, out: Any) -> None:
-    """out[k] ← ⟨xᵢ, v_k⟩ for all k, in V's precision; `out` may be as long as V is wide."""
+    """out[k] ← ⟨xᵢ, v_k⟩ for all k, summed in out's precision (dense rows: in V's); `width` tells its length."""
 
 
 def add_outer(rows: Any, i: Any, c: Any, V: Any) -> None:
@@ -113,15 +113,15 @@ def _dots(rows: Any, i: Any, V: Any, out: Any) -> Any:
             out[:] = 0
             j, stop, one = rows.indptr[i], rows.indptr[i + np.uint64(1)], np.uint64(1)
             while j + one < stop:  # two at a time: half as often to and from `out`
-                x, z = V.dtype.type(rows.data[j]), V.dtype.type(rows.data[j + one])
+                x, z = out.dtype.type(rows.data[j]), out.dtype.type(rows.data[j + one])
                 at_x, at_z = V[rows.indices[j]], V[rows.indices[j + one]]
                 for k in range(np.uint64(out.shape[0])):
-                    out[k] += x * at_x[k] + z * at_z[k]
+                    out[k] += x * out.dtype.type(at_x[k]) + z * out.dtype.type(at_z[k])
                 j += np.uint64(2)
             if j < stop:
-                x, at_x = V.dtype.type(rows.data[j]), V[rows.indices[j]]
+                x, at_x = out.dtype.type(rows.data[j]), V[rows.indices[j]]
                 for k in range(np.uint64(out.shape[0])):
-                    out[k] += x * at_x[k]
+                    out[k] += x * out.dtype.type(at_x[k])
 
         return csr
 

@@ -455,3 +455,15 @@ def test_one_weight_for_all_rows_is_that_weight_for_each():
 def test_pegasos_counts_in_integers(options):
     with pytest.raises(TypeError, match="must be an integer"):
         Pegasos(**options)
+
+
+@pytest.mark.parametrize("name", ["fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping"])
+def test_switches_are_true_or_false(name):
+    with pytest.raises(TypeError, match=f"{name} must be True or False, got 'no'"):
+        LinearSVC(**{name: "no"}).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("loss", [None, 3, Hinge])
+def test_a_loss_is_a_name_or_an_object(loss):
+    with pytest.raises(TypeError, match="loss must be a name or a loss object"):
+        LinearSVC(loss=loss).fit([[0.0], [1.0]], [0, 1])

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.class_weight import compute_class_weight
 
 import primalsvm
@@ -226,3 +226,14 @@ def test_labels_and_sources_are_refused(rows_file):
     with pytest.raises(TypeError, match="to_arrays"):
         LinearSVCCV().fit(primalsvm.open(rows_file))
     assert not hasattr(LinearSVCCV(), "partial_fit") and clone(SVCCV(Cs=3)).Cs == 3
+
+
+def test_scorers_of_ones_own_know_no_weights_and_probabilities_are_not_there():
+    X, y = BINARY
+    own = LinearSVCCV(Cs=CS, cv=3, scoring=lambda model, X, y: float(np.mean(model.predict(X) == y)))
+    plain = LinearSVCCV(Cs=CS, cv=3)
+    np.testing.assert_allclose(own.fit(X, y, np.ones(len(y))).scores_, plain.fit(X, y).scores_)
+    with pytest.raises(ValueError, match="scoring needs probabilities"):
+        LinearSVCCV(Cs=CS, cv=3, scoring="neg_log_loss").fit(X, y)
+    with pytest.raises(ValueError, match="cv needs groups: give the splits"):
+        LinearSVCCV(Cs=CS, cv=GroupKFold(3)).fit(X, y)

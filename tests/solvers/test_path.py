@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
 
 from primalsvm import DualAscent, EpsilonInsensitive, Newton, Problem, Status, solve, svm_path
 from primalsvm.inputs import as_batch
@@ -147,3 +148,11 @@ def test_bad_input_is_refused_with_a_sentence(changed, error, sentence):
     X, y = noisy(30, 3)
     with pytest.raises(error, match=sentence):
         svm_path(**{"X": X, "y": y, "lams": [1.0], **changed})
+
+
+def test_a_class_without_weight_is_absent():
+    X, y = load_iris(return_X_y=True)
+    path = svm_path(X, y, [1.0, 0.1], sample_weight=(y > 0).astype(float))
+    without = svm_path(X[y > 0], y[y > 0], [1.0, 0.1])
+    assert path.classes.tolist() == [1, 2]
+    np.testing.assert_allclose(path.coefs, without.coefs, atol=1e-5)

@@ -7,10 +7,12 @@ of a class against the rest, or of a label. They are fitted to scores of rows th
 folds, and each fold is scored by a model of the others. The model itself is that of all rows. Those of more than two
 classes are divided by their sum.
 
-Weights count in all of it, and rows of weight 0 are not there. But a row of weight 2 lies in one fold, and the same row
+Weights of rows count in all of it, and rows of weight 0 are not there; those of classes count in the fits only, so that
+probabilities are those of rows as they occur. But a row of weight 2 lies in one fold, and the same row
 twice may lie in two: of probabilities it is nearly, not exactly, the same.
 """
 
+import warnings
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -134,7 +136,9 @@ def held_out_scores(
     scores = np.zeros((len(rows), len(estimator.intercept_)))
     for train, test in folds.split(rows, strata):
         seen, unseen = rows[train], rows[test]
-        model.fit(X[seen][:, seen] if pairwise else X[seen], y[seen], None if weight is None else weight[seen])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what there is to say was said of the fit to all rows
+            model.fit(X[seen][:, seen] if pairwise else X[seen], y[seen], None if weight is None else weight[seen])
         if model.status_ is Status.INTERRUPTED:
             return None
         found = model.decision_function(X[unseen][:, seen] if pairwise else X[unseen])

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -243,6 +244,12 @@ class Classifier(ClassifierMixin, Learner):
         found = calibrated(self, X, y if self.multilabel_ else y.reshape(-1), sample_weight)
         if found is not None:
             self.calibration_ = found
+        else:
+            warnings.warn(
+                f"{type(self).__name__} was interrupted before its probabilities were fitted: it has none",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _check_names(self, names: npt.NDArray[Any] | None) -> None:
         pass

@@ -111,6 +111,11 @@ class KernelModel(Streaming):
 
     # ---- the parts of fit and partial_fit ----------------------------------------------------------------------------
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not (isinstance(self.kernel, str) or callable(self.kernel)):
+            raise TypeError(f"kernel must be a name or a function, got {self.kernel!r}")
+
     def _approximation(self) -> Nystroem | FourierFeatures:
         """The transformer, with the classifier's parameters where it has none of its own."""
         given = self.approximation

@@ -65,6 +65,10 @@ class Learner(BaseEstimator):
         "memory": (Real, type(None)),
     }
 
+    _switches: ClassVar[tuple[str, ...]] = (
+        "fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping",
+    )  # fmt: skip
+
     def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit to rows X, targets y and weights.
 
@@ -203,6 +207,10 @@ class Learner(BaseEstimator):
             if isinstance(given, bool) or not isinstance(given, kinds):
                 kind = "an integer" if Integral in kinds else "a number"
                 raise TypeError(f"{name} must be {kind}{' or None' if type(None) in kinds else ''}, got {given!r}")
+        for name in self._switches:
+            given = getattr(self, name, False)
+            if not isinstance(given, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, got {given!r}")
         if not isinstance(self.checkpoint, Checkpoint | None):
             raise TypeError(f"checkpoint must be a Checkpoint object or None, got {self.checkpoint!r}")
         if self.checkpoint is not None and not isinstance(self.random_state, Integral):

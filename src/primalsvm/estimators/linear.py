@@ -16,7 +16,7 @@ from primalsvm.rows import Batch, Rows, Stored, Vector, shape
 from primalsvm.solution import Solution
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.block_ascent import BlockAscent
-from primalsvm.solvers.drive import SMALL, choose
+from primalsvm.solvers.drive import SMALL, choose, few_features
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
@@ -38,7 +38,7 @@ class LinearModel(Streaming):
         check_fits(needed, f"the weights of {d} features", "number the features that occur, or hash them")
         problem, seed = self._problem(rows.batch), self._seed()
         training, validation = self._hold_out(rows, seed, cache)
-        solver = choose(self.solver, *shape(training.batch.rows))
+        solver = choose(self.solver, *shape(training.batch.rows), few_features(training.batch.rows))
         # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
         if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
             if cache is not None:

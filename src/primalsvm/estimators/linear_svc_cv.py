@@ -12,7 +12,7 @@ from primalsvm.estimators.linear_svc import LinearSVC
 from primalsvm.estimators.selection import Selecting
 from primalsvm.losses import Loss
 from primalsvm.rows import shape
-from primalsvm.solvers.drive import choose
+from primalsvm.solvers.drive import choose, few_features
 from primalsvm.solvers.protocol import Solver
 
 
@@ -90,7 +90,7 @@ class LinearSVCCV(Selecting, LinearSVC):
     def _feature_sets(
         self, model: Any, X: Any, rows: Examples, seed: int, sample_weight: npt.ArrayLike | None
     ) -> Iterator[tuple[Examples, Solver]]:
-        yield rows, choose(self.solver, *shape(rows.batch.rows))
+        yield rows, choose(self.solver, *shape(rows.batch.rows), few_features(rows.batch.rows))
 
     def _keep_choice(self, scores: npt.NDArray[np.float64], best: int) -> dict[str, Any]:
         self.scores_ = scores[0]

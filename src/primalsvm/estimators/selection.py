@@ -189,7 +189,14 @@ class Selecting(Classifier):
         which = np.flatnonzero(counting) if isinstance(self.cv, Integral | None) else np.arange(m)
         labels = targets.classes[targets.codes[which]]
         folds: list[Fold] = []
-        for train, held in check_cv(self.cv, labels, classifier=True).split(X if len(which) == m else which, labels):
+        splitter = check_cv(self.cv, labels, classifier=True)
+        try:
+            splits = list(splitter.split(X if len(which) == m else which, labels))
+        except ValueError as error:
+            if "groups" not in str(error):
+                raise
+            raise ValueError("cv needs groups: give the splits themselves, cv=list(cv.split(X, y, groups))") from None
+        for train, held in splits:
             mask = np.zeros(m, bool)
             mask[which[train]] = True
             mask &= counting
@@ -322,7 +329,12 @@ class Judge:
         """The score of the held-out rows, given a column of scores for each problem; weights count as in the fit."""
         model = _Foretold(self.classes, scores[:, 0] if scores.shape[1] == 1 else scores)
         X = held[:, None] if self.X is None else self.X[held]
-        weight: dict[str, Any] = {} if self.multiplicity is None else {"sample_weight": self.multiplicity[held]}
-        if targets.weights is not None and self.X is None:
-            weight = {"sample_weight": weight.get("sample_weight", 1.0) * targets.weights[self.codes[held]]}
-        return float(self.scorer(model, X, self.classes[self.codes[held]], **weight))
+        weights = 1.0 if self.multiplicity is None else self.multiplicity[held]
+        if targets.weights is not None:
+            weights = weights * targets.weights[self.codes[held]]
+        # a function of one's own is (estimator, X, y): it knows no weights
+        given = {} if np.ndim(weights) == 0 or self.X is not None else {"sample_weight": weights}
+        try:
+            return float(self.scorer(model, X, self.classes[self.codes[held]], **given))
+        except AttributeError as error:
+            raise ValueError("scoring needs probabilities, and there are scores and classes only") from error

@@ -251,7 +251,8 @@ class StreamingClassifier(Classifier, Streaming):
         however the stream is cut (with a kernel: if `gamma` is a number and the map needs no data, as Fourier features;
         Nyström landmarks come from the first batch). The map and λ are those of the first call. Rows are taken in the
         order in which they come: the solver's `sampling`, and the classifier's `tol`, `max_iter` and `early_stopping`,
-        have no say. `class_weight="balanced"` goes by the shares of the classes so far.
+        have no say. `class_weight="balanced"` goes by the shares of the classes so far. The model is an average of
+        steps, which lags behind a world that changes fast: `solver=Pegasos(average="last")` follows it sooner.
 
         Each batch is tested before it is learnt: `progressive_error_` is the share of rows that were not foretold,
         `n_samples_seen_` the number of rows so far.

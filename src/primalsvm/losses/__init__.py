@@ -123,6 +123,8 @@ def by_name(loss: "str | Loss", known: Mapping[str, Loss] = MARGIN_LOSSES) -> Lo
     Hinge()
     """
     if not isinstance(loss, str):
+        if isinstance(loss, type) or not hasattr(loss, "dual_step"):
+            raise TypeError(f"loss must be a name or a loss object such as Hinge(), got {loss!r}")
         return loss
     if loss not in known:
         raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from primalsvm.inputs import as_batch
 from primalsvm.objective import Evaluation, Objective, Problem, check_signs, check_targets
 from primalsvm.options import check_choice
-from primalsvm.rows import Batch, shape
+from primalsvm.rows import CSR, Batch, Rows, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.dual_ascent import DualAscent
@@ -29,7 +29,8 @@ from primalsvm.solvers.protocol import Run, Solver
 from primalsvm.team import Team, team_for
 
 SMALL = 100_000  # m·d below which a precise solver simply solves the problem
-FEW_FEATURES = 256  # up to which a Newton step costs about as much as a few sweeps of dual ascent
+FEW_FEATURES = 256  # up to which a Newton step costs about as much as a few sweeps of dual ascent;
+DENSE_FEATURES = 512  # … of dense rows, where BLAS is fast and dual ascent slow: such features often vary together
 PRECISE = 1e-10  # … to this relative gap
 ROUNDING = 1e-9  # of a gap, relative;
 ROUNDING_OF_LOSSES = 1e-13  # … and of means of losses around 1
@@ -147,7 +148,7 @@ def solve(
     return drive(
         problem,
         batch,
-        choose(solver, *shape(batch.rows)),
+        choose(solver, *shape(batch.rows), few_features(batch.rows)),
         Stops(tol, max_iter, max_seconds, certify, patience),
         validation=held_out,
         n_jobs=n_jobs,
@@ -180,6 +181,17 @@ def choose(solver: "str | Solver", m: int, d: int, few_features: int = FEW_FEATU
     }
     check_choice("solver", solver, ("auto", *by_name), "or give a solver object")
     return by_name[solver]
+
+
+def few_features(rows: Rows) -> int:
+    """Up to how many features `Newton` is the choice.
+
+    Examples
+    --------
+    >>> few_features(as_batch(np.eye(3), [1, -1, 1]).rows)
+    512
+    """
+    return FEW_FEATURES if isinstance(rows, CSR) else DENSE_FEATURES
 
 
 def drive(

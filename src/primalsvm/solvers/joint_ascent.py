@@ -52,7 +52,7 @@ from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
 from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, unpacked, width
 
-SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision: half the bytes
+SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # at least, unless the estimates promise that it pays; a quarter more later
 PROMISING_SHARE = 0.75  # of the problems that are left: then it is worth while to evaluate them
 FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
@@ -134,7 +134,7 @@ def average(V, past, mean):  # type: ignore[no-untyped-def]  # compiled
 @kernel
 def scores_of(rows, V, s, out):  # type: ignore[no-untyped-def]  # compiled
     """out[k, i] ← s ⟨v_k, xᵢ⟩."""
-    p = np.zeros(width(rows, V), V.dtype)
+    p = np.zeros(width(rows, V))
     for i in range(np.uint64(out.shape[1])):
         dots(rows, i, V, p)
         for k in range(out.shape[0]):
@@ -218,7 +218,7 @@ def solve_jointly(
     mean_norm = float(sampled_squared_norms(batch.rows).mean())
     strength = {"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept]
     dtype = np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64)
-    batch = batch._replace(rows=side_by_side(batch.rows, K, dtype))
+    batch = batch._replace(rows=side_by_side(batch.rows, K))
     joint = begun(problem, batch, signs, dtype, start)
     norms, sleep, nap = np.full(m, -1.0), np.zeros(m, np.uint8), np.zeros(m, np.uint8)
     order, rng = room_for_order(m), np.random.default_rng(seed)
@@ -304,7 +304,7 @@ def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequ
     )  # fmt: skip
 
 
-def side_by_side(rows: Rows, count: int, dtype: Any) -> Rows:
+def side_by_side(rows: Rows, count: int) -> Rows:
     """The rows, as sparse ones where they are dense with fewer features than there are problems.
 
     Products with vectors as short as that are mostly overhead; a feature's numbers of all problems are long enough.
@@ -313,7 +313,7 @@ def side_by_side(rows: Rows, count: int, dtype: Any) -> Rows:
     if not isinstance(rows, Dense) or d > count:
         return rows
     indices = np.broadcast_to(np.arange(d, dtype=np.uint32), (m, d)).reshape(-1)
-    return CSR(rows.values.astype(dtype).reshape(-1), indices, np.arange(m + 1, dtype=np.uint64) * np.uint64(d), d)
+    return CSR(rows.values.reshape(-1), indices, np.arange(m + 1, dtype=np.uint64) * np.uint64(d), d)
 
 
 def of_signs(batch: Batch, signs: Vector, k: int) -> Batch:
@@ -348,12 +348,12 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
     if problem.intercept == "free":
         for one, own in zip(batches, alpha, strict=True):
             own[:] = problem.balanced(one, own)
-    pull = np.empty_like(joint.V)
+    pull = room_for(batch.rows, K, np.float64)  # what decides is summed in double precision
     combination_of(batch, alpha, pull)
     square = squared_norms(batch.rows, pull, K)
     scores = np.empty((K, m))
-    scores_of(batch.rows, joint.mean, s, scores)
     W = unpacked(batch.rows, joint.mean, K)
+    scores_of(batch.rows, joint.mean if isinstance(batch.rows, CSR) else W, s, scores)
     W *= s
     found = []
     for k, one in enumerate(batches):
@@ -364,5 +364,5 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
             b = float(s * joint.mean_beta[k])
             square[k] += problem.balance(one, alpha[k]) ** 2
         dual = problem.conjugate_sum(one, alpha[k]) / total - problem.lam / 2 * s * s * square[k]
-        found.append(Evaluation(w, b, problem.value_at(one, scores[k], w, b), dual))
+        found.append(Evaluation(w, b, problem.value_at(one, scores[k], w, b), float(dual)))
     return found

@@ -29,7 +29,7 @@ from primalsvm.objective import ALONE, Problem, check_targets
 from primalsvm.rows import Batch, Vector, shape, total_weight
 from primalsvm.solution import Solution, Status
 from primalsvm.solvers.ascent import Ahead, DualState
-from primalsvm.solvers.drive import Progress, Stops, choose, drive
+from primalsvm.solvers.drive import Progress, Stops, choose, drive, few_features
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.newton import WARMER, NewtonState
 from primalsvm.solvers.protocol import Solver
@@ -118,8 +118,10 @@ def svm_path(
     ((2, 5), True)
     """
     loss = by_name(loss)
-    classes, labels = as_labels(as_targets(y)) if loss.of_signs else (None, [np.asarray(y, np.float64)])
-    first = as_batch(X, labels[0], sample_weight)
+    given = as_targets(y)
+    first = as_batch(X, np.zeros(given.shape[:1]), sample_weight)
+    counting = np.broadcast_to(first.weight.values, given.shape[:1]) > 0
+    classes, labels = as_labels(given, counting) if loss.of_signs else (None, [np.asarray(y, np.float64)])
     batches = [first._replace(y=one) for one in labels]
     problem = Problem(loss, 1.0, "none" if not fit_intercept else "penalized" if penalize_intercept else "free")
     for batch in batches:
@@ -127,19 +129,21 @@ def svm_path(
     if lams is None:
         top = max(strongest(problem, batch) for batch in batches)
         lams = np.geomspace(top, top * 10.0**-DECADES, POINTS)
-    given = check_strengths("lams", lams)
-    chosen = choose(solver, *shape(first.rows))
+    strengths = check_strengths("lams", lams)
+    chosen = choose(solver, *shape(first.rows), few_features(first.rows))
     found: dict[float, list[Solution]] = {}
-    for lam, point in follow(problem, given, batches, chosen, Stops(tol, max_iter), n_jobs=n_jobs, seed=random_state):
+    for lam, point in follow(
+        problem, strengths, batches, chosen, Stops(tol, max_iter), n_jobs=n_jobs, seed=random_state
+    ):
         found[lam] = [replace(one, state=None) for one in point]
         if verbose:
             print(f"svm_path: lam {lam:.3g} {point[0].message}")
-    points = [found[lam] for lam in given.tolist()]
+    points = [found[lam] for lam in strengths.tolist()]
     alone = len(batches) == 1
     coefs = np.array([[one.w for one in point] for point in points])
     intercepts = np.array([[one.b for one in point] for point in points])
     return SVMPath(
-        lams=given,
+        lams=strengths,
         classes=classes,
         coefs=coefs[:, 0] if alone else coefs,
         intercepts=intercepts[:, 0] if alone else intercepts,
@@ -150,23 +154,22 @@ def svm_path(
     )
 
 
-def as_labels(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], list[Vector]]:
-    """The classes, and ±1 for each problem: two classes make one, more as many as there are.
+def as_labels(y: npt.NDArray[Any], counting: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[Any], list[Vector]]:
+    """The classes of the rows that count, and ±1 for each problem: two classes make one, more as many as there are.
 
     Examples
     --------
-    >>> as_labels(np.array(["no", "yes"]))[1]
+    >>> as_labels(np.array(["no", "yes"]), np.array([True, True]))[1]
     [array([-1.,  1.])]
     """
     if y.ndim != 1:
         raise ValueError(f"y must be a vector of classes, got an array of shape {y.shape}")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity")
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y[counting])
     if len(classes) < 2:
         raise ValueError("y holds one class only: at least two classes are needed")
-    numbers = range(len(classes)) if len(classes) > 2 else (1,)
-    return classes, [np.where(codes == k, 1.0, -1.0) for k in numbers]
+    return classes, [np.where(y == one, 1.0, -1.0) for one in (classes if len(classes) > 2 else classes[1:])]
 
 
 def check_strengths(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
