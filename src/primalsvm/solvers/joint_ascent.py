@@ -54,7 +54,7 @@ from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms
 
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # at least, unless the estimates promise that it pays; a quarter more later
-PROMISING_SHARE = 0.75  # of the problems that are left: then it is worth while to evaluate them
+PROMISING_SHARE = 0.9  # of the problems that are left: then it is worth while to evaluate them
 FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
