@@ -352,12 +352,22 @@ def _visit_together(problem: Problem, part: Part, state: DualState, order: Vecto
         state.account(outcome, step)
 
 
+def memory_after(epoch: float) -> float:
+    """The share of the past in the running mean of w.
+
+    Examples
+    --------
+    >>> memory_after(2), memory_after(100)
+    (0.0, 0.7)
+    """
+    # the first sweep is far from anything
+    return 0.0 if epoch <= 2.0 else float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
+
+
 def close_sweep(problem: Problem, state: DualState) -> bool:
     """After a sweep: the running means, the intercept's centre, the gap about; whether that may be small enough."""
     state.seen = state.total
-    past = float(np.clip(1.0 - 6.0 / state.epoch, SHORT_MEMORY, LONG_MEMORY))
-    if state.epoch <= 2.0:  # the first sweep is far from anything
-        past = 0.0
+    past = memory_after(state.epoch)
     state.mean_v *= past
     state.mean_v += (1.0 - past) * state.v
     state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta

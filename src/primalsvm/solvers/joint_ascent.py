@@ -38,14 +38,13 @@ from primalsvm.solution import Certificate, Solution, Status, Trace, relative_ga
 from primalsvm.solvers.ascent import (
     CHUNK,
     FREE_STRENGTH,
-    LONG_MEMORY,
     LONGEST_NAP,
     RELAXATION,
     RELAXED_FROM,
-    SHORT_MEMORY,
     SLACK,
     DualState,
     Warm,
+    memory_after,
 )
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
@@ -323,17 +322,16 @@ def of_signs(batch: Batch, signs: Vector, k: int) -> Batch:
 
 def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: float, strength: float) -> None:
     """After a sweep: the running means, the intercepts' centres, the gaps about. See `ascent.close_sweep`."""
-    past = 0.0 if epoch <= 2 else float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
+    past = memory_after(epoch)
     average(joint.V, past, joint.mean)
     joint.mean_beta = past * joint.mean_beta + (1.0 - past) * joint.beta
     s = 1.0 / (problem.lam * total)
     b = joint.centre + strength * s * joint.beta
     gap = gap / total
-    square = joint.square + (joint.beta**2 if problem.intercept == "penalized" else 0.0)
     if problem.intercept == "free":
         joint.centre = b
         gap += np.abs(b * joint.beta) / total
-    dual = joint.dual_sum / total - problem.lam / 2 * s * s * square
+    dual = joint.dual_sum / total - problem.penalty(s * s * joint.square, s * joint.beta)
     now = gap * np.minimum(1.0, gap / np.maximum(joint.lagging, 1e-300)) if epoch > 1 else gap  # it lags by a sweep
     joint.lagging = gap
     joint.estimate = now / np.maximum(np.maximum(np.abs(dual + now), np.abs(dual)), 1e-300)
@@ -362,7 +360,7 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
             b = problem.best_intercept(one, scores[k])
         elif problem.intercept == "penalized":
             b = float(s * joint.mean_beta[k])
-            square[k] += problem.balance(one, alpha[k]) ** 2
-        dual = problem.conjugate_sum(one, alpha[k]) / total - problem.lam / 2 * s * s * square[k]
+        implied = s * problem.balance(one, alpha[k])
+        dual = problem.conjugate_sum(one, alpha[k]) / total - problem.penalty(s * s * square[k], implied)
         found.append(Evaluation(w, b, problem.value_at(one, scores[k], w, b), float(dual)))
     return found
