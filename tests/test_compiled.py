@@ -20,11 +20,12 @@ PACKAGE = Path(primalsvm.__file__).parent
 VALUE = """
 import numpy as np
 from primalsvm.losses import Hinge
-from primalsvm.objective import Problem, _loss_sum
+from primalsvm.objective import Problem
+from primalsvm.sums import loss_sum
 from primalsvm.inputs import as_batch
 batch = as_batch(np.array([[1.0], [-2.0]]), [1, -1])
 print(Problem(Hinge(), 0.5).value(batch, np.array([0.25]), 0.0))
-print(sum(_loss_sum.stats.cache_hits.values()), sum(_loss_sum.stats.cache_misses.values()))
+print(sum(loss_sum.stats.cache_hits.values()), sum(loss_sum.stats.cache_misses.values()))
 """
 # P = 0.25 · 0.0625 + ½ (max(0, k − 0.25) + max(0, k − 0.5)) with the hinge's margin at k
 EXPECTED = {k: 0.25 * 0.0625 + 0.5 * (k - 0.25 + k - 0.5) for k in (1, 2)}
@@ -109,7 +110,7 @@ def test_no_folder_for_the_cache_costs_the_compilation_only(package):
 
 
 def test_a_cache_folder_that_goes_away_costs_the_compilation_only(package):
-    vanish = "import shutil, pathlib, primalsvm, primalsvm.objective, primalsvm.rows\n" + (
+    vanish = "import shutil, pathlib, primalsvm, primalsvm.sums, primalsvm.rows\n" + (
         "for folder in pathlib.Path(primalsvm.__file__).parent.rglob('__pycache__'):\n"
         "    shutil.rmtree(folder)\n"
         "    folder.write_text('')\n"
