@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
 from primalsvm.inputs import as_batch
-from primalsvm.losses import Hinge, Logistic, SquaredHinge
+from primalsvm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Pinball, SquaredHinge
 from primalsvm.objective import Problem, check_labels
 from tests import reference
 from tests.reference import LOSSES, noisy, weights
@@ -132,6 +132,16 @@ def test_the_middle_survives_weights_that_cancel_up_to_rounding(shares):
     y = np.repeat([1.0, -1.0], shares)
     batch = as_batch(np.ones((y.size, 1)), y, np.repeat(1.0 / np.array(shares), shares))
     assert Problem(Hinge(), 0.1, "free").best_intercept(batch, np.zeros(y.size)) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("c", [None, [1.0, 5.0, 0.0, 2.0, 0.5]])
+@pytest.mark.parametrize("loss", [*LOSSES, EpsilonInsensitive(0.3), Huber(0.5), Pinball(0.2)], ids=repr)
+def test_best_constant_is_the_best_for_w_zero(loss, c):
+    y = np.array([1.0, -1.0, 1.0, -1.0, -1.0]) * (1.0 if loss.of_signs else [3.0, 1.0, 7.0, 2.0, 9.0])
+    batch = as_batch(np.zeros((5, 1)), y, c)
+    problem = Problem(loss, 0.1, "free")
+    found = problem.value(batch, np.zeros(1), problem.best_constant(batch))
+    assert found <= min(problem.value(batch, np.zeros(1), b) for b in np.linspace(-10, 10, 4001)) + 1e-12
 
 
 def test_best_intercept_of_a_lopsided_problem():

@@ -211,6 +211,24 @@ class Problem:
             sums.best_intercept(self.loss, batch.y, batch.weight, scores, self.tilt * total_weight(batch), near)
         )
 
+    def best_constant(self, batch: Batch) -> float:
+        """The b that minimises P(0, ·): what to say of every row while nothing is known of them.
+
+        Examples
+        --------
+        >>> from primalsvm.inputs import as_batch
+        >>> from primalsvm.losses import EpsilonInsensitive, Hinge
+        >>> round(Problem(Hinge(), 1.0, "free").best_constant(as_batch(np.eye(3), [1, -1, -1])), 9)
+        -1.0
+        >>> Problem(EpsilonInsensitive(0.0), 1.0, "free").best_constant(as_batch(np.eye(3), [1.0, 5.0, 9.0]))
+        5.0
+        """
+        if self.loss.of_signs:  # two kinds of rows, so two rows
+            total, balance = total_weight(batch), self.balance(batch, batch.y)
+            kinds = np.array([total - balance, total + balance]) / 2.0
+            batch = Batch(batch.rows, np.array([-1.0, 1.0]), Weights(kinds, 1))
+        return self.best_intercept(batch, np.zeros(batch.y.shape[0]))
+
     def clipped(self, batch: Batch, alpha: Vector) -> Vector:
         """The point nearest to α inside the dual domain of this loss and these labels."""
         out = np.empty(alpha.shape)

@@ -269,6 +269,15 @@ def test_lopsided_classes(shares):
     assert found.certificate.primal >= best * (1 - 1e-6)
 
 
+@pytest.mark.parametrize("intercept", ["none", "penalized", "free"])
+def test_strong_regularisation_takes_a_sweep_and_no_more(intercept):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 20)) / np.sqrt(20)
+    y = np.where(rng.random(20_000) < 0.1, 1.0, -1.0)  # one in ten: the best constant is −1
+    found = solve(Problem(Hinge(), 0.5, intercept), X, y, solver=DualAscent())
+    assert found.n_epochs == 1 and len(found.trace) == 1 and found.certificate.relative_gap <= 1e-3
+
+
 def test_threads_whose_first_rows_all_have_weight_zero():
     m = 100_000
     c = np.zeros(m)

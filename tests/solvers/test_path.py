@@ -1,5 +1,7 @@
 """`svm_path`: every point against a solve of its own, and its certificate against plain NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,9 @@ from sklearn.datasets import load_iris
 from primalsvm import DualAscent, EpsilonInsensitive, Newton, Problem, Status, solve, svm_path
 from primalsvm.inputs import as_batch
 from primalsvm.losses import Hinge
-from primalsvm.solvers.path import strongest
+from primalsvm.solvers.ascent import Ahead
+from primalsvm.solvers.drive import Stops
+from primalsvm.solvers.path import follow, strongest
 from tests.reference import LOSSES, noisy, primal, sparse_noisy, weights
 
 LAMS = np.geomspace(1.0, 1e-4, 9)
@@ -58,6 +62,39 @@ def test_the_order_of_the_lams_does_not_matter(order):
     assert np.array_equal(same.lams, LAMS[order])
     assert np.array_equal(same.coefs, path.coefs[order])
     assert [proof.primal for proof in same.certificates] == [path.certificates[k].primal for k in order]
+
+
+@pytest.mark.parametrize("intercept", ["none", "penalized", "free"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("shift", [-np.inf, 0.0, np.inf])
+def test_whoever_sleeps_wrongly_is_woken_by_the_certificate(shift, n_jobs, intercept):
+    """Scores that are foreseen may be nonsense: everybody inside the margin, nobody, or all that were before."""
+    X, y = LARGE
+    c = weights(len(y))
+    problem = Problem(Hinge(), 1e-3, intercept)
+    before = solve(Problem(Hinge(), 1e-1, intercept), X, y, sample_weight=c, solver=DualAscent())
+    state = before.state
+    scores = np.nan_to_num(state.scores + y * shift, posinf=1e3, neginf=-1e3)
+    ahead = Ahead(state.alpha, state.centre, state.v, state.norms, scores, slack=0.01, trust=1.0)
+    found = solve(
+        problem, X, y, sample_weight=c, solver=DualAscent(), start=replace(before, state=ahead), n_jobs=n_jobs
+    )
+    assert found.status is Status.CONVERGED and found.certificate.relative_gap <= 1e-3
+    assert found.certificate.primal == pytest.approx(primal(problem, X, y, found.w, found.b, c), rel=1e-9)
+    assert found.state.v == pytest.approx(X.T @ (c * found.state.alpha), abs=1e-9)
+    assert found.state.dual_sum == pytest.approx(c @ (y * found.state.alpha))
+
+
+def test_points_begin_where_the_last_ones_lead_to():
+    X, y = sparse_noisy(20_000, 2_000, density=0.02)
+    lams = np.geomspace(1e-2, 1e-4, 8)
+    path = svm_path(X, y, lams, solver="dual_ascent")
+    alone = [solve(Problem(Hinge(), lam, "free"), X, y, solver="dual_ascent") for lam in lams]
+    visits = sum(one.n_steps for one in alone)
+    batch = as_batch(X, y)
+    points = follow(Problem(Hinge(), 1.0, "free"), lams, [batch], DualAscent(), Stops())
+    assert sum(point[0].n_steps for _, point in points) < 0.5 * visits
+    assert max(proof.relative_gap for proof in path.certificates) <= 1e-3
 
 
 def test_irregular_and_repeated_lams():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import SVR
+from threadpoolctl import threadpool_limits
 
 from primalsvm import (
     Asset,
@@ -60,10 +61,11 @@ def optimum(problem, c=None):
 
     bounds = [(0, top)] * m + [(0, bottom)] * m
     constraints = [LinearConstraint(np.concatenate([c, -c]) / c.sum(), 0, 0)] if problem.intercept == "free" else []
-    found = minimize(
-        negative, np.full(2 * m, 0.01), jac=True, bounds=bounds, constraints=constraints,
-        method="SLSQP", options={"ftol": 1e-15, "maxiter": 2000},
-    )  # fmt: skip
+    with threadpool_limits(1):  # matrices this small are no work for threads, which take minutes to find out
+        found = minimize(
+            negative, np.full(2 * m, 0.01), jac=True, bounds=bounds, constraints=constraints,
+            method="SLSQP", options={"ftol": 1e-15, "maxiter": 2000},
+        )  # fmt: skip
     return -found.fun
 
 

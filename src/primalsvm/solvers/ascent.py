@@ -14,6 +14,7 @@ from primalsvm.rows import (
     add,
     dot,
     fetch,
+    inner,
     locate,
     prefetch,
     sampled_squared_norms,
@@ -40,6 +41,7 @@ CAUTIOUS_SWEEPS = 10  # after which members' changes overlap less
 RELAXATION = 1.4  # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less)
 RELAXED_FROM = 5  # sweeps: before, larger steps only add to the swinging
 SHORT_MEMORY, LONG_MEMORY = 0.4, 0.7  # share of the past in the running mean of w, early and late (text: ± 0.1 best)
+EARLY_MEMORY = 0.2  # … in the second sweep, if the first began close by
 FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
 GROWING_SWEEP_FROM = 20.0  # λm / mean‖x‖² from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
 
@@ -120,15 +122,16 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
 
 
 @kernel
-def foresee(batch, loss, scores, alpha, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
-    """Put to sleep whom these scores, changed by `SLACK`, would not move, and wake the others."""
+def foresee(batch, loss, scores, slack, alpha, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
+    """Put to sleep whom these scores, changed by the slack, would not move, and wake the others."""
     _, y, weight = batch
     for i in range(np.uint64(y.shape[0])):
         p, old = scores[i], alpha[i]
-        calm = weight_of(weight, i) == 0.0 or (
-            dual_step(loss, p - SLACK, y[i], old, 1.0) == old and dual_step(loss, p + SLACK, y[i], old, 1.0) == old
-        )
-        nap[i] = LONGEST_NAP if calm else 0
+        below, above = dual_step(loss, p - slack, y[i], old, 1.0), dual_step(loss, p + slack, y[i], old, 1.0)
+        calm = (weight_of(weight, i) == 0.0) | (
+            (below == old) & (above == old)
+        )  # no branches: a compiler makes vectors
+        nap[i] = LONGEST_NAP * calm
         sleep[i] = nap[i]
 
 
@@ -164,7 +167,9 @@ class Ahead(NamedTuple):
     centre: float
     v: Vector  # Σ cᵢ αᵢ xᵢ
     norms: Vector
-    scores: Vector  # that are foreseen at the solution, b included
+    scores: Vector  # that are foreseen at the solution, b included,
+    slack: float  # … give or take so much
+    trust: float  # true gap / estimate, if this is like the last time
 
 
 @kernel
@@ -195,6 +200,8 @@ class DualState:
     norms: Vector
     total: float
     seen: float
+    growing: bool  # this is the first sweep, over the rows seen so far
+    mean_norm: float  # of ‖x‖², about
     sleep: Vector
     nap: Vector
     order: Vector
@@ -210,7 +217,7 @@ class DualState:
     copies: Copies | None = None  # what the sweeps go over, if not over all rows
     copied_sweeps: int = 0  # that are left of them
     shared: bool = False  # problems take turns on these rows
-    foreseen: bool = False  # who sleeps was told from afar: the next evaluation has to correct it
+    foreseen: bool = False  # who sleeps was told from afar, until an evaluation corrects it
     scores: Vector = field(default_factory=lambda: np.zeros(0))  # at the last evaluation, b included
     awake: int = 0  # rows in this sweep's order
     position: int = 0  # how many of them have been visited
@@ -261,18 +268,25 @@ def start_state(
         alpha[:] = problem.tilt
     growing = not (warm or problem.tilt) and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
     v = previous.v if ahead else team.combine(batch, alpha) if warm or problem.tilt else np.zeros(d)
-    centre = previous.centre if warm and problem.intercept == "free" else 0.0
-    if problem.tilt and not warm:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
+    if problem.intercept != "free":
+        centre = 0.0
+    elif warm:
+        centre = previous.centre
+    elif problem.tilt:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
         centre = problem.best_intercept(batch, team.scores(batch.rows, v / (problem.lam * total)))
+    else:  # with classes of unequal size, or far-off targets, it takes many sweeps to get even there
+        centre = problem.best_constant(batch)
     state = DualState(
         alpha=alpha,
         v=v,
         beta=problem.imbalance(batch, problem.balance(batch, alpha)),
         centre=centre,
-        strength={"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept],
+        strength=strength_of(problem, mean_norm),
         norms=previous.norms if ahead else np.full(per_row, -1.0),
         total=total,
         seen=0.0 if growing else total,
+        growing=growing,
+        mean_norm=mean_norm,
         sleep=np.zeros(per_row, np.uint8),
         nap=np.zeros(per_row, np.uint8),
         order=room_for_order(per_row),
@@ -287,8 +301,22 @@ def start_state(
         foreseen=ahead,
     )
     if ahead:
-        foresee(batch, problem.loss, previous.scores, alpha, state.sleep, state.nap)
+        foresee(batch, problem.loss, previous.scores, previous.slack, alpha, state.sleep, state.nap)
+        state.trust = max(1.0, previous.trust)
     return state
+
+
+def strength_of(problem: Problem, mean_norm: float) -> float:
+    """ρ, given the mean of ‖x‖².
+
+    Examples
+    --------
+    >>> from primalsvm.losses import Hinge
+    >>> strength_of(Problem(Hinge(), 1.0, "penalized"), 20.0), strength_of(Problem(Hinge(), 1.0, "free"), 20.0)
+    (1.0, 1.0)
+    """
+    free = FREE_STRENGTH * mean_norm or 1.0  # where rows say nothing, b still has to move
+    return {"none": 0.0, "penalized": 1.0, "free": free}[problem.intercept]
 
 
 def chunk_length(batch: Batch, team: Team, shared: bool = False) -> int:
@@ -367,7 +395,7 @@ def memory_after(epoch: float) -> float:
 def close_sweep(problem: Problem, state: DualState) -> bool:
     """After a sweep: the running means, the intercept's centre, the gap about; whether that may be small enough."""
     state.seen = state.total
-    past = memory_after(state.epoch)
+    past = EARLY_MEMORY if state.foreseen and state.epoch == 2.0 else memory_after(state.epoch)
     state.mean_v *= past
     state.mean_v += (1.0 - past) * state.v
     state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta
@@ -380,8 +408,12 @@ def close_sweep(problem: Problem, state: DualState) -> bool:
     if state.awake == 0:  # everyone slept: this sweep tells nothing
         return False
     dual = state.dual_sum / state.total - problem.regularizer(s * state.v, 0.0 if problem.intercept == "free" else b)
-    # Each row's gap was measured before its step, so the sum lags behind by about one sweep's progress.
-    now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
+    if state.growing:  # what was added up is the loss of rows never seen before; each is off by a step of its own now
+        m = state.alpha.shape[0]
+        now = state.mean_norm * float(inner(state.alpha, state.alpha)) / (2.0 * problem.lam * m * m)
+        state.growing = False
+    else:  # each row's gap was measured before its step, so the sum lags behind by about one sweep's progress
+        now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
     state.lagging_gap = gap
     state.estimate = relative_gap(dual + now, dual)
     return state.estimate * state.trust <= state.target

@@ -10,7 +10,8 @@
         v += cᵢ (α' − αᵢ) xᵢ;  β += cᵢ (α' − αᵢ);  αᵢ = α'
 
 Intercept. b = b₀ + ρ s β with β = Σ cᵢ αᵢ: the weight of a constant feature of strength ρ around a centre b₀.
-Penalised: ρ = 1, b₀ = 0. Free: after every sweep the centre moves to b, a proximal-point method whose limit has β = 0.
+Penalised: ρ = 1, b₀ = 0. Free: b₀ is the best constant at first, and moves to b after every sweep: a proximal-point
+method whose limit has β = 0.
 
 Over-relaxation. ω = 1 at first, then 1.4 as in SOR. The step maximises a q-strongly concave model, so it raises that by
 at least q/2 (α' − αᵢ)², and D by that less (ω − 1) q/2 (α' − αᵢ)²: it never falls for ω < 2.
@@ -22,6 +23,7 @@ over when it moves. Nothing has to be undone: everyone wakes up, and the certifi
 
 Copies. Once few rows move, they lie far apart, and reading them costs more than the arithmetic. They are then copied
 side by side, and `COPIED_SWEEPS` sweeps over the copies (in the cache, if it holds them) follow each sweep over all.
+Where a path has foreseen who sleeps (`path`), only copies are swept over, until an evaluation tells who should not.
 
 Primal point. w(α) swings about on its way to w*: what is returned is a running mean of w over the sweeps, longer the
 slower they progress, whose P is lower by a quarter on text, while D is that of α itself.
@@ -41,6 +43,8 @@ from primalsvm.objective import Evaluation, Problem
 from primalsvm.rows import Batch, Vector, in_memory, shape, stored_bytes, take_batch
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.ascent import (
+    LONGEST_NAP,
+    SLACK,
     Copies,
     DualState,
     Part,
@@ -59,6 +63,8 @@ from primalsvm.team import Team
 
 COPIED_SWEEPS = 4  # over the copies, for each one over all rows (text: 3 to 5 best)
 COPIED_SHARE = 0.07  # of the input's bytes, that the copies may take
+FORESEEN_SWEEPS = 30  # over the copies of those who are foreseen to move, before an evaluation looks at the others
+FORESEEN_SHARE = 0.2  # of the input's bytes, that they may take
 TRUST_V_UNTIL = 1e-7  # relative gap below which v is recomputed from α first: its rounding may add up to 1e-12
 WORK_PER_EVALUATION = 5.0  # evaluations stay under a fifth of the work
 
@@ -102,7 +108,7 @@ class DualAscent:
         order = part.order[state.position : min(state.position + chunk_length(batch, team, state.shared), state.awake)]
         visit(problem, part, state, order, team)
         if state.copies is not None:
-            state.alpha[state.copies.chosen[order]] = part.alpha[order]
+            state.alpha[state.copies.chosen] = part.alpha
         state.position += order.shape[0]
         state.worth_evaluating = False
         if state.position >= state.awake:
@@ -115,16 +121,22 @@ class DualAscent:
             state.copied_sweeps -= 1
         elif state.copies is not None:
             state.copies = None
+        elif state.foreseen:
+            self._copy(batch, state, state.nap < LONGEST_NAP, FORESEEN_SHARE, FORESEEN_SWEEPS)
         elif self.shrinking and state.epoch > 2.0:
-            chosen = np.flatnonzero(state.nap == 0)
-            if 0 < stored_bytes(batch.rows, chosen) <= COPIED_SHARE * stored_bytes(batch.rows):
-                state.copies = copied(batch, chosen, state)
-                state.copied_sweeps = COPIED_SWEEPS - 1
+            self._copy(batch, state, state.nap == 0, COPIED_SHARE, COPIED_SWEEPS)
         part = state.part(batch)
         m = part.alpha.shape[0]
         state.awake = interleave(shuffled_runs(state.rng, m), run_length(m), m, part.sleep, part.order)
         state.position = 0
         state.sweep_gap = 0.0
+
+    def _copy(self, batch: Batch, state: DualState, moving: Vector, share: float, sweeps: int) -> None:
+        """Sweep over copies of the rows that move, if these are few."""
+        chosen = np.flatnonzero(moving)
+        if 0 < stored_bytes(batch.rows, chosen) <= share * stored_bytes(batch.rows):
+            state.copies = copied(batch, chosen, state)
+            state.copied_sweeps = sweeps - 1
 
     def _end_sweep(self, problem: Problem, batch: Batch, state: DualState) -> None:
         state.epoch += 1.0
@@ -132,10 +144,11 @@ class DualAscent:
         if state.awake == 0:
             state.worth_evaluating = state.foreseen
             return
-        if state.copies is not None:  # the other rows have a say too
+        if state.copies is not None and not state.foreseen:  # the other rows have a say too
             state.copied_sweeps = 0 if promising else state.copied_sweeps
             return
-        state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * batch.y.shape[0]
+        others = state.copies is not None and state.copied_sweeps == 0
+        state.worth_evaluating = promising or others or state.work >= WORK_PER_EVALUATION * batch.y.shape[0]
         state.finished = not state.certify and state.estimate <= state.target
 
     def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
@@ -148,10 +161,9 @@ class DualAscent:
         scores += b
         state.scores = scores
         evaluation = judged(state, w, b, primal, dual)
-        if state.foreseen:  # the rows that were wrongly asleep are what the estimate knew nothing of
-            if relative_gap(primal, dual) > state.target:
-                foresee(batch, problem.loss, scores, state.alpha, state.sleep, state.nap)
-            state.foreseen, state.trust = False, 1.0
+        if state.foreseen and relative_gap(primal, dual) > state.target:
+            foresee(batch, problem.loss, scores, SLACK, state.alpha, state.sleep, state.nap)
+            state.copies, state.copied_sweeps = None, 0
         return evaluation
 
     def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:
@@ -165,8 +177,8 @@ def copied(batch: Batch, chosen: Vector, state: DualState) -> Copies:
         batch=take_batch(batch, chosen),
         alpha=state.alpha[chosen],
         norms=state.norms[chosen],
-        sleep=state.sleep[:0],
-        nap=state.nap[:0],
+        sleep=state.sleep[chosen],
+        nap=state.nap[chosen],
         order=room_for_order(chosen.shape[0]),
     )
     return Copies(chosen, part)

@@ -37,7 +37,6 @@ from primalsvm.rows import (
 from primalsvm.solution import Certificate, Solution, Status, Trace, relative_gap
 from primalsvm.solvers.ascent import (
     CHUNK,
-    FREE_STRENGTH,
     LONGEST_NAP,
     RELAXATION,
     RELAXED_FROM,
@@ -45,6 +44,7 @@ from primalsvm.solvers.ascent import (
     DualState,
     Warm,
     memory_after,
+    strength_of,
 )
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
@@ -214,8 +214,7 @@ def solve_jointly(
     K = signs.shape[1]
     target = min(stops.tol, PRECISE) if m * d < SMALL else stops.tol
     total = total_weight(batch)
-    mean_norm = float(sampled_squared_norms(batch.rows).mean())
-    strength = {"none": 0.0, "penalized": 1.0, "free": FREE_STRENGTH * mean_norm}[problem.intercept]
+    strength = strength_of(problem, float(sampled_squared_norms(batch.rows).mean()))
     dtype = np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64)
     batch = batch._replace(rows=side_by_side(batch.rows, K))
     joint = begun(problem, batch, signs, dtype, start)
@@ -279,12 +278,15 @@ def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequ
     m, K = signs.shape
     alpha, centre = np.zeros((K, m)), np.zeros(K)
     for k, previous in enumerate(start):
-        if isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,):
-            alpha[k] = problem.clipped(of_signs(batch, signs, k), previous.alpha)
-            centre[k] = previous.centre if problem.intercept == "free" else 0.0
+        one = of_signs(batch, signs, k)
+        warm = isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,)
+        if warm:
+            alpha[k] = problem.clipped(one, previous.alpha)
+        if problem.intercept == "free":
+            centre[k] = previous.centre if warm else problem.best_constant(one)
     V = room_for(batch.rows, K, dtype)
-    warm = bool(alpha.any())
-    if warm:
+    somewhere = bool(alpha.any())
+    if somewhere:
         combination_of(batch, alpha, V)
     return Joint(
         left=np.arange(K),
@@ -295,7 +297,7 @@ def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequ
         beta=np.array([problem.balance(batch, one) for one in alpha]),
         mean_beta=np.zeros(K),
         centre=centre,
-        square=squared_norms(batch.rows, V, K) if warm else np.zeros(K),
+        square=squared_norms(batch.rows, V, K) if somewhere else np.zeros(K),
         dual_sum=np.array([problem.conjugate_sum(of_signs(batch, signs, k), alpha[k]) for k in range(K)]),
         lagging=np.full(K, np.inf),
         estimate=np.full(K, np.inf),
