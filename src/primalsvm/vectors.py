@@ -13,7 +13,21 @@ from primalsvm.compiled import is_kind, kernel
 from primalsvm.rows import CSR, Rows, Vector, add, dot, shape
 
 LINE = 64  # bytes
-AT_ONCE = 64  # rows of V: some KiB
+AT_ONCE = 64  # rows: some KiB
+
+
+def filled_up(rows: Rows, count: int, dtype: Any) -> int:
+    """How many vectors fill whole cache lines: for loops over them, too, the rest of a line costs more than itself.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from primalsvm.inputs import as_rows
+    >>> filled_up(as_rows(sp.eye(3)), 20, np.float32), filled_up(as_rows(np.eye(3)), 20, np.float32)
+    (32, 20)
+    """
+    lanes = LINE // np.dtype(dtype).itemsize if isinstance(rows, CSR) else 1
+    return -(-count // lanes) * lanes
 
 
 def room_for(rows: Rows, count: int, dtype: Any) -> Vector:
@@ -27,10 +41,8 @@ def room_for(rows: Rows, count: int, dtype: Any) -> Vector:
     ((5, 3), (3, 8))
     """
     d = shape(rows)[1]
-    if not isinstance(rows, CSR):
-        return np.zeros((count, d), dtype)
-    lanes = LINE // np.dtype(dtype).itemsize
-    return np.zeros((d, -(-count // lanes) * lanes), dtype)
+    count = filled_up(rows, count, dtype)
+    return np.zeros((d, count) if isinstance(rows, CSR) else (count, d), dtype)
 
 
 def vector_of(rows: Rows, V: Vector, k: int) -> Vector:
@@ -50,10 +62,21 @@ def selected(rows: Rows, V: Vector, those: Vector) -> Vector:
 
 def unpacked(rows: Rows, V: Vector, count: int) -> Vector:
     """The vectors one below the other, in double precision."""
-    if not isinstance(rows, CSR):
-        return V.astype(np.float64)
-    out = np.empty((count, V.shape[0]))
-    _transpose(V, out)
+    return transposed(V[:, :count]) if isinstance(rows, CSR) else V.astype(np.float64)
+
+
+def transposed(values: Vector) -> Vector:
+    """The transpose, in double precision.
+
+    Examples
+    --------
+    >>> transposed(np.array([[1, 2, 3]], np.float32))
+    array([[1.],
+           [2.],
+           [3.]])
+    """
+    out = np.empty(values.shape[::-1])
+    _transpose(values, out)
     return out
 
 
@@ -65,12 +88,12 @@ def squared_norms(rows: Rows, V: Vector, count: int) -> Vector:
 
 
 @kernel
-def _transpose(V, out):  # type: ignore[no-untyped-def]  # compiled
-    """out ← Vᵀ, some rows of V at a time, which stay in the cache."""
-    for first in range(0, V.shape[0], AT_ONCE):
+def _transpose(values, out):  # type: ignore[no-untyped-def]  # compiled
+    """out ← valuesᵀ, some rows at a time, which stay in the cache."""
+    for first in range(0, values.shape[0], AT_ONCE):
         for k in range(out.shape[0]):
-            for j in range(first, min(first + AT_ONCE, V.shape[0])):
-                out[k, j] = V[j, k]
+            for j in range(first, min(first + AT_ONCE, values.shape[0])):
+                out[k, j] = values[j, k]
 
 
 @kernel
@@ -111,17 +134,22 @@ def _dots(rows: Any, i: Any, V: Any, out: Any) -> Any:
 
         def csr(rows: Any, i: Any, V: Any, out: Any) -> Any:
             out[:] = 0
-            j, stop, one = rows.indptr[i], rows.indptr[i + np.uint64(1)], np.uint64(1)
-            while j + one < stop:  # two at a time: half as often to and from `out`
-                x, z = out.dtype.type(rows.data[j]), out.dtype.type(rows.data[j + one])
-                at_x, at_z = V[rows.indices[j]], V[rows.indices[j + one]]
+            j, stop = rows.indptr[i], rows.indptr[i + np.uint64(1)]
+            one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+            while j + three < stop:  # four at a time: a quarter as often to and from `out`
+                x, y = out.dtype.type(rows.data[j]), out.dtype.type(rows.data[j + one])
+                z, u = out.dtype.type(rows.data[j + two]), out.dtype.type(rows.data[j + three])
+                at_x, at_y = V[rows.indices[j]], V[rows.indices[j + one]]
+                at_z, at_u = V[rows.indices[j + two]], V[rows.indices[j + three]]
                 for k in range(np.uint64(out.shape[0])):
-                    out[k] += x * out.dtype.type(at_x[k]) + z * out.dtype.type(at_z[k])
-                j += np.uint64(2)
-            if j < stop:
+                    first = x * out.dtype.type(at_x[k]) + y * out.dtype.type(at_y[k])
+                    out[k] += first + (z * out.dtype.type(at_z[k]) + u * out.dtype.type(at_u[k]))
+                j += four
+            while j < stop:
                 x, at_x = out.dtype.type(rows.data[j]), V[rows.indices[j]]
                 for k in range(np.uint64(out.shape[0])):
                     out[k] += x * out.dtype.type(at_x[k])
+                j += one
 
         return csr
 

@@ -49,7 +49,17 @@ from primalsvm.solvers.ascent import (
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.vectors import add_outer, dots, room_for, selected, squared_norms, unpacked, width
+from primalsvm.vectors import (
+    add_outer,
+    dots,
+    filled_up,
+    room_for,
+    selected,
+    squared_norms,
+    transposed,
+    unpacked,
+    width,
+)
 
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # at least, unless the estimates promise that it pays; a quarter more later
@@ -132,33 +142,61 @@ def average(V, past, mean):  # type: ignore[no-untyped-def]  # compiled
 
 @kernel
 def scores_of(rows, V, s, out):  # type: ignore[no-untyped-def]  # compiled
-    """out[k, i] ← s ⟨v_k, xᵢ⟩."""
+    """out[i, k] ← s ⟨v_k, xᵢ⟩."""
     p = np.zeros(width(rows, V))
-    for i in range(np.uint64(out.shape[1])):
+    for i in range(np.uint64(out.shape[0])):
         dots(rows, i, V, p)
-        for k in range(out.shape[0]):
-            out[k, i] = s * p[k]
+        for k in range(np.uint64(out.shape[1])):
+            out[i, k] = s * p[k]
 
 
 @kernel
 def combination_of(batch, alpha, out):  # type: ignore[no-untyped-def]  # compiled
-    """out ← Σ cᵢ xᵢ (α_1i … α_Ki)."""
+    """out ← Σ cᵢ xᵢ (α_i1 … α_iK)."""
     rows, _, weight = batch
     out[:] = 0
     scaled = np.zeros(width(rows, out), out.dtype)
-    for i in range(np.uint64(alpha.shape[1])):
+    for i in range(np.uint64(alpha.shape[0])):
         c = weight_of(weight, i)
         some = False
-        for k in range(alpha.shape[0]):
-            scaled[k] = c * alpha[k, i]
+        for k in range(np.uint64(alpha.shape[1])):
+            scaled[k] = c * alpha[i, k]
             some |= scaled[k] != 0.0
         if some:
             add_outer(rows, i, scaled, out)
 
 
+@kernel
+def loss_sums(loss, signs, weight, scores, b):  # type: ignore[no-untyped-def]  # compiled
+    """Σ cᵢ ℓ(y_ik, scores_ik + b_k), for each k."""
+    out = np.zeros(b.shape[0])
+    for i in range(np.uint64(scores.shape[0])):
+        c = weight_of(weight, i)
+        for k in range(np.uint64(b.shape[0])):
+            out[k] += c * value(loss, scores[i, k] + b[k], np.float64(signs[i, k]))
+    return out
+
+
+@kernel
+def dual_sums(loss, signs, weight, alpha, balance):  # type: ignore[no-untyped-def]  # compiled
+    """Σ cᵢ (−ℓ*(−α_ik)), for each k; balance[k] ← Σ cᵢ α_ik."""
+    out = np.zeros(balance.shape[0])
+    balance[:] = 0.0
+    for i in range(np.uint64(alpha.shape[0])):
+        c = weight_of(weight, i)
+        for k in range(np.uint64(balance.shape[0])):
+            a = np.float64(alpha[i, k])
+            out[k] -= c * conjugate(loss, -a, np.float64(signs[i, k]))
+            balance[k] += c * a
+    return out
+
+
 @dataclass
 class Joint:
-    """The problems that are left, and what is known of them."""
+    """The problems that are left, and what is known of them.
+
+    Copies of the first of them fill up K (`vectors.filled_up`); they are stepped along with, and never looked at.
+    """
 
     left: Vector  # their numbers
     signs: Vector  # m × K
@@ -176,14 +214,21 @@ class Joint:
 
     def keep(self, rows: Rows, those: Vector) -> None:
         """Go on with some of them."""
-        if those.size == self.left.size:
+        if those.size == self.left.size or those.size == 0:
+            self.left = self.left[those]
             return
+        self.left, those = self.left[those], with_copies(rows, those, self.V.dtype)
         for name in ("signs", "alpha"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, those]))
         for name in ("V", "mean"):
             setattr(self, name, selected(rows, getattr(self, name), those))
-        for name in ("left", "beta", "mean_beta", "centre", "square", "dual_sum", "lagging", "estimate", "trust"):
+        for name in ("beta", "mean_beta", "centre", "square", "dual_sum", "lagging", "estimate", "trust"):
             setattr(self, name, getattr(self, name)[those])
+
+
+def with_copies(rows: Rows, those: Vector, dtype: Any) -> Vector:
+    """The given columns, filled up with the first of them."""
+    return np.concatenate([those, np.full(filled_up(rows, those.size, dtype) - those.size, those[0])])
 
 
 def solve_jointly(
@@ -225,7 +270,7 @@ def solve_jointly(
     epoch = steps = since = 0
     while len(found) < K:
         awake = interleave(shuffled_runs(rng, m), run_length(m), m, sleep, order)
-        gap, gain = np.zeros(joint.left.size), np.zeros(joint.left.size)
+        gap, gain = np.zeros(joint.beta.size), np.zeros(joint.beta.size)
         frame = Frame(problem.lam, total, strength, RELAXATION if epoch >= RELAXED_FROM else 1.0)
         status = None
         for first in range(0, awake, CHUNK):
@@ -244,7 +289,7 @@ def solve_jointly(
             status = Status.MAX_ITER
         joint.dual_sum += gain
         close_sweep(problem, joint, epoch, gap, total, strength)
-        promising = np.mean(joint.estimate * joint.trust <= target) >= PROMISING_SHARE
+        promising = np.mean((joint.estimate * joint.trust <= target)[: joint.left.size]) >= PROMISING_SHARE
         if status is None and not promising and since < max(SWEEPS_PER_EVALUATION, epoch // 4):
             continue
         since, seconds, open_problems = 0, perf_counter() - begin, []
@@ -253,7 +298,7 @@ def solve_jointly(
             number = int(joint.left[column])
             traces[number].append(epoch, steps, seconds, primal, dual, np.nan)
             reached = relative_gap(primal, dual)
-            joint.trust[column] = np.clip(reached / max(joint.estimate[column], 1e-300), 0.2, 5.0)
+            joint.trust[column] = min(max(reached / max(joint.estimate[column], 1e-300), 0.2), 5.0)
             joint.estimate[column] = reached
             if reached > target and status is None:
                 open_problems.append(column)
@@ -268,41 +313,42 @@ def solve_jointly(
                 state=Warm(joint.alpha[:, column].astype(np.float64), float(joint.centre[column])),
             )  # fmt: skip
         if watch is not None:
-            watch(Progress(epoch, stops.max_iter, float(joint.estimate.max()), stops.tol, seconds))
+            watch(Progress(epoch, stops.max_iter, float(joint.estimate[: joint.left.size].max()), stops.tol, seconds))
         joint.keep(batch.rows, np.array(open_problems, np.intp))
     return [found[k] for k in range(K)]
 
 
 def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequence[Any]) -> Joint:
     """α = 0, or where the previous solutions ended."""
-    m, K = signs.shape
-    alpha, centre = np.zeros((K, m)), np.zeros(K)
-    for k, previous in enumerate(start):
-        one = of_signs(batch, signs, k)
+    m, count = signs.shape
+    columns = with_copies(batch.rows, np.arange(count), dtype)
+    signs, K = np.ascontiguousarray(signs[:, columns]), columns.size
+    alpha, centre, beta = np.zeros((m, K), dtype), np.zeros(K), np.zeros(K)
+    V, somewhere = room_for(batch.rows, K, dtype), False
+    for k, previous in enumerate([start[column] for column in columns]):
         warm = isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,)
         if warm:
-            alpha[k] = problem.clipped(one, previous.alpha)
+            alpha[:, k] = problem.clipped(of_signs(batch, signs, k), previous.alpha)
+            somewhere = True
         if problem.intercept == "free":
-            centre[k] = previous.centre if warm else problem.best_constant(one)
-    V = room_for(batch.rows, K, dtype)
-    somewhere = bool(alpha.any())
+            centre[k] = previous.centre if warm else problem.best_constant(of_signs(batch, signs, k))
     if somewhere:
         combination_of(batch, alpha, V)
     return Joint(
-        left=np.arange(K),
+        left=np.arange(count),
         signs=signs,
-        alpha=np.ascontiguousarray(alpha.T, dtype),
+        alpha=alpha,
         V=V,
         mean=np.zeros_like(V),
-        beta=np.array([problem.balance(batch, one) for one in alpha]),
+        dual_sum=dual_sums(problem.loss, signs, batch.weight, alpha, beta),
+        beta=beta,
         mean_beta=np.zeros(K),
         centre=centre,
         square=squared_norms(batch.rows, V, K) if somewhere else np.zeros(K),
-        dual_sum=np.array([problem.conjugate_sum(of_signs(batch, signs, k), alpha[k]) for k in range(K)]),
         lagging=np.full(K, np.inf),
         estimate=np.full(K, np.inf),
         trust=np.full(K, FIRST_TRUST),
-    )  # fmt: skip
+    )
 
 
 def side_by_side(rows: Rows, count: int) -> Rows:
@@ -342,27 +388,31 @@ def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: 
 def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> list[Evaluation]:
     """Of each problem that is left: P at the running mean of w, with the best b if it is free; D at α."""
     s = 1.0 / (problem.lam * total)
-    K, m = joint.left.size, joint.alpha.shape[0]
-    batches = [of_signs(batch, joint.signs, k) for k in range(K)]
-    alpha = np.ascontiguousarray(joint.alpha.T, np.float64)
-    if problem.intercept == "free":
-        for one, own in zip(batches, alpha, strict=True):
-            own[:] = problem.balanced(one, own)
-    pull = room_for(batch.rows, K, np.float64)  # what decides is summed in double precision
+    m, K = joint.alpha.shape
+    free = problem.intercept == "free"
+    batches = [of_signs(batch, joint.signs, k) for k in range(joint.left.size)] if free else []
+    alpha = balanced(problem, batches, joint.alpha) if free else joint.alpha
+    pull, balance = room_for(batch.rows, K, np.float64), np.zeros(K)  # what decides is summed in double precision
     combination_of(batch, alpha, pull)
-    square = squared_norms(batch.rows, pull, K)
-    scores = np.empty((K, m))
-    W = unpacked(batch.rows, joint.mean, K)
+    duals = dual_sums(problem.loss, joint.signs, batch.weight, alpha, balance) / total
+    duals -= problem.penalty(s * s * squared_norms(batch.rows, pull, K), s * balance)
+    W, scores = unpacked(batch.rows, joint.mean, K), np.empty((m, K))
     scores_of(batch.rows, joint.mean if isinstance(batch.rows, CSR) else W, s, scores)
     W *= s
-    found = []
-    for k, one in enumerate(batches):
-        w, b = W[k], 0.0
-        if problem.intercept == "free":
-            b = problem.best_intercept(one, scores[k])
-        elif problem.intercept == "penalized":
-            b = float(s * joint.mean_beta[k])
-        implied = s * problem.balance(one, alpha[k])
-        dual = problem.conjugate_sum(one, alpha[k]) / total - problem.penalty(s * s * square[k], implied)
-        found.append(Evaluation(w, b, problem.value_at(one, scores[k], w, b), float(dual)))
-    return found
+    b = s * joint.mean_beta if problem.intercept == "penalized" else np.zeros(K)
+    if free:
+        each = transposed(scores[:, : len(batches)])
+        b[: len(batches)] = [problem.best_intercept(*pair) for pair in zip(batches, each, strict=True)]
+    losses = loss_sums(problem.loss, joint.signs, batch.weight, scores, b) / total
+    return [
+        Evaluation(W[k], float(b[k]), problem.regularizer(W[k], float(b[k])) + float(losses[k]), float(duals[k]))
+        for k in range(joint.left.size)
+    ]
+
+
+def balanced(problem: Problem, batches: Sequence[Batch], alpha: Vector) -> Vector:
+    """`Problem.balanced`, column by column."""
+    each = transposed(alpha)
+    for one, own in zip(batches, each, strict=False):  # copies at the end are of no interest
+        own[:] = problem.balanced(one, own)
+    return transposed(each)
