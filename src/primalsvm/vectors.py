@@ -16,20 +16,6 @@ LINE = 64  # bytes
 AT_ONCE = 64  # rows: some KiB
 
 
-def filled_up(rows: Rows, count: int, dtype: Any) -> int:
-    """How many vectors fill whole cache lines: for loops over them, too, the rest of a line costs more than itself.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> from primalsvm.inputs import as_rows
-    >>> filled_up(as_rows(sp.eye(3)), 20, np.float32), filled_up(as_rows(np.eye(3)), 20, np.float32)
-    (32, 20)
-    """
-    lanes = LINE // np.dtype(dtype).itemsize if isinstance(rows, CSR) else 1
-    return -(-count // lanes) * lanes
-
-
 def room_for(rows: Rows, count: int, dtype: Any) -> Vector:
     """V = 0, for so many vectors.
 
@@ -41,8 +27,10 @@ def room_for(rows: Rows, count: int, dtype: Any) -> Vector:
     ((5, 3), (3, 8))
     """
     d = shape(rows)[1]
-    count = filled_up(rows, count, dtype)
-    return np.zeros((d, count) if isinstance(rows, CSR) else (count, d), dtype)
+    if not isinstance(rows, CSR):
+        return np.zeros((count, d), dtype)
+    lanes = LINE // np.dtype(dtype).itemsize
+    return np.zeros((d, -(-count // lanes) * lanes), dtype)
 
 
 def vector_of(rows: Rows, V: Vector, k: int) -> Vector:
@@ -62,20 +50,19 @@ def selected(rows: Rows, V: Vector, those: Vector) -> Vector:
 
 def unpacked(rows: Rows, V: Vector, count: int) -> Vector:
     """The vectors one below the other, in double precision."""
-    return transposed(V[:, :count]) if isinstance(rows, CSR) else V.astype(np.float64)
+    return transposed(V, count) if isinstance(rows, CSR) else V.astype(np.float64)
 
 
-def transposed(values: Vector) -> Vector:
-    """The transpose, in double precision.
+def transposed(values: Vector, count: int | None = None) -> Vector:
+    """The transpose of the first columns, or of all, in double precision.
 
     Examples
     --------
-    >>> transposed(np.array([[1, 2, 3]], np.float32))
+    >>> transposed(np.array([[1, 2, 3]], np.float32), 2)
     array([[1.],
-           [2.],
-           [3.]])
+           [2.]])
     """
-    out = np.empty(values.shape[::-1])
+    out = np.empty((values.shape[1] if count is None else count, values.shape[0]))
     _transpose(values, out)
     return out
 
@@ -134,22 +121,17 @@ def _dots(rows: Any, i: Any, V: Any, out: Any) -> Any:
 
         def csr(rows: Any, i: Any, V: Any, out: Any) -> Any:
             out[:] = 0
-            j, stop = rows.indptr[i], rows.indptr[i + np.uint64(1)]
-            one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-            while j + three < stop:  # four at a time: a quarter as often to and from `out`
-                x, y = out.dtype.type(rows.data[j]), out.dtype.type(rows.data[j + one])
-                z, u = out.dtype.type(rows.data[j + two]), out.dtype.type(rows.data[j + three])
-                at_x, at_y = V[rows.indices[j]], V[rows.indices[j + one]]
-                at_z, at_u = V[rows.indices[j + two]], V[rows.indices[j + three]]
+            j, stop, one = rows.indptr[i], rows.indptr[i + np.uint64(1)], np.uint64(1)
+            while j + one < stop:  # two at a time: half as often to and from `out`
+                x, z = out.dtype.type(rows.data[j]), out.dtype.type(rows.data[j + one])
+                at_x, at_z = V[rows.indices[j]], V[rows.indices[j + one]]
                 for k in range(np.uint64(out.shape[0])):
-                    first = x * out.dtype.type(at_x[k]) + y * out.dtype.type(at_y[k])
-                    out[k] += first + (z * out.dtype.type(at_z[k]) + u * out.dtype.type(at_u[k]))
-                j += four
-            while j < stop:
+                    out[k] += x * out.dtype.type(at_x[k]) + z * out.dtype.type(at_z[k])
+                j += np.uint64(2)
+            if j < stop:
                 x, at_x = out.dtype.type(rows.data[j]), V[rows.indices[j]]
                 for k in range(np.uint64(out.shape[0])):
                     out[k] += x * out.dtype.type(at_x[k])
-                j += one
 
         return csr
 

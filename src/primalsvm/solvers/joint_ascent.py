@@ -52,7 +52,6 @@ from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_lengt
 from primalsvm.vectors import (
     add_outer,
     dots,
-    filled_up,
     room_for,
     selected,
     squared_norms,
@@ -193,10 +192,7 @@ def dual_sums(loss, signs, weight, alpha, balance):  # type: ignore[no-untyped-d
 
 @dataclass
 class Joint:
-    """The problems that are left, and what is known of them.
-
-    Copies of the first of them fill up K (`vectors.filled_up`); they are stepped along with, and never looked at.
-    """
+    """The problems that are left, and what is known of them."""
 
     left: Vector  # their numbers
     signs: Vector  # m × K
@@ -214,21 +210,14 @@ class Joint:
 
     def keep(self, rows: Rows, those: Vector) -> None:
         """Go on with some of them."""
-        if those.size == self.left.size or those.size == 0:
-            self.left = self.left[those]
+        if those.size == self.left.size:
             return
-        self.left, those = self.left[those], with_copies(rows, those, self.V.dtype)
         for name in ("signs", "alpha"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, those]))
         for name in ("V", "mean"):
             setattr(self, name, selected(rows, getattr(self, name), those))
-        for name in ("beta", "mean_beta", "centre", "square", "dual_sum", "lagging", "estimate", "trust"):
+        for name in ("left", "beta", "mean_beta", "centre", "square", "dual_sum", "lagging", "estimate", "trust"):
             setattr(self, name, getattr(self, name)[those])
-
-
-def with_copies(rows: Rows, those: Vector, dtype: Any) -> Vector:
-    """The given columns, filled up with the first of them."""
-    return np.concatenate([those, np.full(filled_up(rows, those.size, dtype) - those.size, those[0])])
 
 
 def solve_jointly(
@@ -270,7 +259,7 @@ def solve_jointly(
     epoch = steps = since = 0
     while len(found) < K:
         awake = interleave(shuffled_runs(rng, m), run_length(m), m, sleep, order)
-        gap, gain = np.zeros(joint.beta.size), np.zeros(joint.beta.size)
+        gap, gain = np.zeros(joint.left.size), np.zeros(joint.left.size)
         frame = Frame(problem.lam, total, strength, RELAXATION if epoch >= RELAXED_FROM else 1.0)
         status = None
         for first in range(0, awake, CHUNK):
@@ -289,7 +278,7 @@ def solve_jointly(
             status = Status.MAX_ITER
         joint.dual_sum += gain
         close_sweep(problem, joint, epoch, gap, total, strength)
-        promising = np.mean((joint.estimate * joint.trust <= target)[: joint.left.size]) >= PROMISING_SHARE
+        promising = np.mean(joint.estimate * joint.trust <= target) >= PROMISING_SHARE
         if status is None and not promising and since < max(SWEEPS_PER_EVALUATION, epoch // 4):
             continue
         since, seconds, open_problems = 0, perf_counter() - begin, []
@@ -313,19 +302,17 @@ def solve_jointly(
                 state=Warm(joint.alpha[:, column].astype(np.float64), float(joint.centre[column])),
             )  # fmt: skip
         if watch is not None:
-            watch(Progress(epoch, stops.max_iter, float(joint.estimate[: joint.left.size].max()), stops.tol, seconds))
+            watch(Progress(epoch, stops.max_iter, float(joint.estimate.max()), stops.tol, seconds))
         joint.keep(batch.rows, np.array(open_problems, np.intp))
     return [found[k] for k in range(K)]
 
 
 def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequence[Any]) -> Joint:
     """α = 0, or where the previous solutions ended."""
-    m, count = signs.shape
-    columns = with_copies(batch.rows, np.arange(count), dtype)
-    signs, K = np.ascontiguousarray(signs[:, columns]), columns.size
+    m, K = signs.shape
     alpha, centre, beta = np.zeros((m, K), dtype), np.zeros(K), np.zeros(K)
     V, somewhere = room_for(batch.rows, K, dtype), False
-    for k, previous in enumerate([start[column] for column in columns]):
+    for k, previous in enumerate(start):
         warm = isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,)
         if warm:
             alpha[:, k] = problem.clipped(of_signs(batch, signs, k), previous.alpha)
@@ -335,7 +322,7 @@ def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequ
     if somewhere:
         combination_of(batch, alpha, V)
     return Joint(
-        left=np.arange(count),
+        left=np.arange(K),
         signs=signs,
         alpha=alpha,
         V=V,
@@ -390,7 +377,7 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
     s = 1.0 / (problem.lam * total)
     m, K = joint.alpha.shape
     free = problem.intercept == "free"
-    batches = [of_signs(batch, joint.signs, k) for k in range(joint.left.size)] if free else []
+    batches = [of_signs(batch, joint.signs, k) for k in range(K)] if free else []
     alpha = balanced(problem, batches, joint.alpha) if free else joint.alpha
     pull, balance = room_for(batch.rows, K, np.float64), np.zeros(K)  # what decides is summed in double precision
     combination_of(batch, alpha, pull)
@@ -401,18 +388,17 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
     W *= s
     b = s * joint.mean_beta if problem.intercept == "penalized" else np.zeros(K)
     if free:
-        each = transposed(scores[:, : len(batches)])
-        b[: len(batches)] = [problem.best_intercept(*pair) for pair in zip(batches, each, strict=True)]
+        b[:] = [problem.best_intercept(*pair) for pair in zip(batches, transposed(scores), strict=True)]
     losses = loss_sums(problem.loss, joint.signs, batch.weight, scores, b) / total
     return [
         Evaluation(W[k], float(b[k]), problem.regularizer(W[k], float(b[k])) + float(losses[k]), float(duals[k]))
-        for k in range(joint.left.size)
+        for k in range(K)
     ]
 
 
 def balanced(problem: Problem, batches: Sequence[Batch], alpha: Vector) -> Vector:
     """`Problem.balanced`, column by column."""
     each = transposed(alpha)
-    for one, own in zip(batches, each, strict=False):  # copies at the end are of no interest
+    for one, own in zip(batches, each, strict=True):
         own[:] = problem.balanced(one, own)
     return transposed(each)
