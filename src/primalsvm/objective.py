@@ -177,10 +177,10 @@ class Problem:
         return float(np.average(wrong, weights=np.broadcast_to(batch.weight.values, wrong.shape)))
 
     def evaluate_primal(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[float, float, Vector]:
-        """b (the best one for w, if it is free), P(w, b), and the scores ⟨w, xᵢ⟩ it took."""
+        """b (the best one for w, if it is free: near the given one), P(w, b), and the scores ⟨w, xᵢ⟩ it took."""
         scores = team.scores(batch.rows, w)
         if self.intercept == "free":
-            b = self.best_intercept(batch, scores)
+            b = self.best_intercept(batch, scores, b)
         return b, self.value_at(batch, scores, w, b), scores
 
     def subgradient(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[Vector, float]:
@@ -199,10 +199,12 @@ class Problem:
         sums.slopes(self.loss, batch.y, scores, b, out)
         return out
 
-    def best_intercept(self, batch: Batch, scores: Vector) -> float:
-        """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval."""
-        near = np.nan
-        if batch.y.shape[0] >= 2 * SAMPLED:
+    def best_intercept(self, batch: Batch, scores: Vector, near: float = math.nan) -> float:
+        """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval.
+
+        A guess that is `near` saves some passes; NaN: there is none.
+        """
+        if math.isnan(near) and batch.y.shape[0] >= 2 * SAMPLED:
             every = slice(None, None, batch.y.shape[0] // SAMPLED)
             y, some = np.ascontiguousarray(batch.y[every]), np.ascontiguousarray(scores[every])
             c = np.ascontiguousarray(np.broadcast_to(batch.weight.values, batch.y.shape)[every])
@@ -283,7 +285,7 @@ class Problem:
         alpha = self.balanced(batch, alpha)
         w, b = self.combined(batch, alpha, team)
         dual = self.dual_value(batch, alpha, w, b)
-        b, primal, _ = self.evaluate_primal(batch, w, b, team)
+        b, primal, _ = self.evaluate_primal(batch, w, math.nan if self.intercept == "free" else b, team)
         return Evaluation(w, b, primal, dual)
 
 

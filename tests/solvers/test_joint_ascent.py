@@ -161,9 +161,8 @@ def test_watchers_are_told():
 
 
 def test_solve_jointly_can_be_interrupted():
-    given = batches("csr")[0]
     found = solve_jointly(
-        Problem(Hinge(), 1e-6), given, SIGNS, Stops(1e-9), lambda: True, sweeps=50, seed=0, start=[None] * K
+        Problem(Hinge(), 1e-6), batches("csr"), Stops(1e-9), lambda: True, sweeps=50, seed=0, start=[None] * K
     )
     assert {one.status for one in found} == {Status.INTERRUPTED}
     assert all(np.isfinite(one.certificate.primal) for one in found)

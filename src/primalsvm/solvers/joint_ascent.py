@@ -222,8 +222,7 @@ class Joint:
 
 def solve_jointly(
     problem: Problem,
-    batch: Batch,
-    signs: Vector,
+    batches: Sequence[Batch],
     stops: Stops,
     interrupted: Callable[[], bool],
     *,
@@ -237,21 +236,20 @@ def solve_jointly(
     Parameters
     ----------
     problem : what they share
-    batch : rows and weights; its labels are not looked at
-    signs : labels −1 and +1, a column for each problem
+    batches : the same rows and weights, with the labels −1 and +1 of each
     stops : tol, max_iter and max_seconds, for each
     sweeps : at most; if max_iter is less, that many
     start : for each a previous state to go on from, or None
     """
     begin = perf_counter()
-    m, d = shape(batch.rows)
-    K = signs.shape[1]
+    m, d = shape(batches[0].rows)
+    K = len(batches)
     target = min(stops.tol, PRECISE) if m * d < SMALL else stops.tol
-    total = total_weight(batch)
-    strength = strength_of(problem, float(sampled_squared_norms(batch.rows).mean()))
+    total = total_weight(batches[0])
+    strength = strength_of(problem, float(sampled_squared_norms(batches[0].rows).mean()))
     dtype = np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64)
-    batch = batch._replace(rows=side_by_side(batch.rows, K))
-    joint = begun(problem, batch, signs, dtype, start)
+    batch = batches[0]._replace(rows=side_by_side(batches[0].rows, K))
+    joint = begun(problem, batch.rows, batches, dtype, start)
     norms, sleep, nap = np.full(m, -1.0), np.zeros(m, np.uint8), np.zeros(m, np.uint8)
     order, rng = room_for_order(m), np.random.default_rng(seed)
     traces = [Trace() for _ in range(K)]
@@ -283,7 +281,7 @@ def solve_jointly(
             continue
         since, seconds, open_problems = 0, perf_counter() - begin, []
         given_up = status is Status.MAX_ITER and epoch < stops.max_iter  # by this solver: another will go on
-        for column, (w, b, primal, dual) in enumerate(evaluated(problem, batch, joint, total)):
+        for column, (w, b, primal, dual) in enumerate(evaluated(problem, batch, batches, joint, total)):
             number = int(joint.left[column])
             traces[number].append(epoch, steps, seconds, primal, dual, np.nan)
             reached = relative_gap(primal, dual)
@@ -307,18 +305,19 @@ def solve_jointly(
     return [found[k] for k in range(K)]
 
 
-def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequence[Any]) -> Joint:
+def begun(problem: Problem, rows: Rows, batches: Sequence[Batch], dtype: Any, start: Sequence[Any]) -> Joint:
     """α = 0, or where the previous solutions ended."""
+    batch, signs = batches[0]._replace(rows=rows), np.stack([one.y.astype(np.int8) for one in batches], axis=1)
     m, K = signs.shape
     alpha, centre, beta = np.zeros((m, K), dtype), np.zeros(K), np.zeros(K)
-    V, somewhere = room_for(batch.rows, K, dtype), False
-    for k, previous in enumerate(start):
+    V, somewhere = room_for(rows, K, dtype), False
+    for k, (one, previous) in enumerate(zip(batches, start, strict=True)):
         warm = isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,)
         if warm:
-            alpha[:, k] = problem.clipped(of_signs(batch, signs, k), previous.alpha)
+            alpha[:, k] = problem.clipped(one, previous.alpha)
             somewhere = True
         if problem.intercept == "free":
-            centre[k] = previous.centre if warm else problem.best_constant(of_signs(batch, signs, k))
+            centre[k] = previous.centre if warm else problem.best_constant(one)
     if somewhere:
         combination_of(batch, alpha, V)
     return Joint(
@@ -331,7 +330,7 @@ def begun(problem: Problem, batch: Batch, signs: Vector, dtype: Any, start: Sequ
         beta=beta,
         mean_beta=np.zeros(K),
         centre=centre,
-        square=squared_norms(batch.rows, V, K) if somewhere else np.zeros(K),
+        square=squared_norms(rows, V, K) if somewhere else np.zeros(K),
         lagging=np.full(K, np.inf),
         estimate=np.full(K, np.inf),
         trust=np.full(K, FIRST_TRUST),
@@ -348,11 +347,6 @@ def side_by_side(rows: Rows, count: int) -> Rows:
         return rows
     indices = np.broadcast_to(np.arange(d, dtype=np.uint32), (m, d)).reshape(-1)
     return CSR(rows.values.reshape(-1), indices, np.arange(m + 1, dtype=np.uint64) * np.uint64(d), d)
-
-
-def of_signs(batch: Batch, signs: Vector, k: int) -> Batch:
-    """The batch of problem k."""
-    return batch._replace(y=np.ascontiguousarray(signs[:, k], dtype=np.float64))
 
 
 def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: float, strength: float) -> None:
@@ -372,13 +366,12 @@ def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: 
     joint.estimate = now / np.maximum(np.maximum(np.abs(dual + now), np.abs(dual)), 1e-300)
 
 
-def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> list[Evaluation]:
+def evaluated(problem: Problem, batch: Batch, batches: Sequence[Batch], joint: Joint, total: float) -> list[Evaluation]:
     """Of each problem that is left: P at the running mean of w, with the best b if it is free; D at α."""
     s = 1.0 / (problem.lam * total)
     m, K = joint.alpha.shape
-    free = problem.intercept == "free"
-    batches = [of_signs(batch, joint.signs, k) for k in range(K)] if free else []
-    alpha = balanced(problem, batches, joint.alpha) if free else joint.alpha
+    free, own = problem.intercept == "free", [batches[number] for number in joint.left]
+    alpha = balanced(problem, own, joint.alpha) if free else joint.alpha
     pull, balance = room_for(batch.rows, K, np.float64), np.zeros(K)  # what decides is summed in double precision
     combination_of(batch, alpha, pull)
     duals = dual_sums(problem.loss, joint.signs, batch.weight, alpha, balance) / total
@@ -388,7 +381,7 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
     W *= s
     b = s * joint.mean_beta if problem.intercept == "penalized" else np.zeros(K)
     if free:
-        b[:] = [problem.best_intercept(*pair) for pair in zip(batches, transposed(scores), strict=True)]
+        b[:] = [problem.best_intercept(*one) for one in zip(own, transposed(scores), joint.centre, strict=True)]
     losses = loss_sums(problem.loss, joint.signs, batch.weight, scores, b) / total
     return [
         Evaluation(W[k], float(b[k]), problem.regularizer(W[k], float(b[k])) + float(losses[k]), float(duals[k]))
@@ -398,7 +391,7 @@ def evaluated(problem: Problem, batch: Batch, joint: Joint, total: float) -> lis
 
 def balanced(problem: Problem, batches: Sequence[Batch], alpha: Vector) -> Vector:
     """`Problem.balanced`, column by column."""
-    each = transposed(alpha)
-    for one, own in zip(batches, each, strict=True):
-        own[:] = problem.balanced(one, own)
-    return transposed(each)
+    columns = transposed(alpha)
+    for one, column in zip(batches, columns, strict=True):
+        column[:] = problem.balanced(one, column)
+    return transposed(columns)

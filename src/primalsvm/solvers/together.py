@@ -64,9 +64,8 @@ def drive_together(
             before = [None for _ in own] if start is None else [one.state for one in start[first:last]]
             ahead: list[Solution] = []
             if jointly:
-                signs = np.stack([batch.y.astype(np.int8) for batch in own], axis=1)
                 ahead = solve_jointly(
-                    problem, own[0], signs, stops, interrupted, sweeps=sweeps, seed=seed, start=before, watch=told
+                    problem, own, stops, interrupted, sweeps=sweeps, seed=seed, start=before, watch=told
                 )
                 before = [one.state for one in ahead]
             left = [k for k in range(len(own)) if not ahead or unfinished(ahead[k], stops)]
