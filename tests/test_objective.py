@@ -134,6 +134,17 @@ def test_the_middle_survives_weights_that_cancel_up_to_rounding(shares):
     assert Problem(Hinge(), 0.1, "free").best_intercept(batch, np.zeros(y.size)) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("near", [0.0, 0.3, -50.0, 1e9, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("m", [50, 5000])  # fewer and more rows than a sample
+def test_no_guess_leads_the_best_intercept_astray(near, m):
+    rng = np.random.default_rng(0)
+    scores = 3 * rng.normal(size=m) + 2
+    batch = as_batch(np.zeros((m, 1)), np.where(rng.random(m) < 0.3, 1.0, -1.0), rng.uniform(0.5, 2.0, size=m))
+    problem = Problem(Hinge(), 0.1, "free")
+    values = [problem.mean_loss(batch, scores, b) for b in (*np.linspace(-12, 12, 2401), *(1.0 - scores))]
+    assert problem.mean_loss(batch, scores, problem.best_intercept(batch, scores, near)) <= min(values) + 1e-12
+
+
 @pytest.mark.parametrize("c", [None, [1.0, 5.0, 0.0, 2.0, 0.5]])
 @pytest.mark.parametrize("loss", [*LOSSES, EpsilonInsensitive(0.3), Huber(0.5), Pinball(0.2)], ids=repr)
 def test_best_constant_is_the_best_for_w_zero(loss, c):

@@ -177,7 +177,7 @@ class Problem:
         return float(np.average(wrong, weights=np.broadcast_to(batch.weight.values, wrong.shape)))
 
     def evaluate_primal(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[float, float, Vector]:
-        """b (the best one for w, if it is free: near the given one), P(w, b), and the scores ⟨w, xᵢ⟩ it took."""
+        """b (the best one for w, if it is free: the given one is a guess, NaN none), P(w, b), and ⟨w, xᵢ⟩."""
         scores = team.scores(batch.rows, w)
         if self.intercept == "free":
             b = self.best_intercept(batch, scores, b)

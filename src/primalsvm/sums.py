@@ -41,6 +41,41 @@ def weighted_sum(weight, values):  # type: ignore[no-untyped-def]  # as above
 
 
 @kernel
+def squares(weight, values):  # type: ignore[no-untyped-def]  # as above
+    """Σ (cᵢ valueᵢ)²."""
+    total = 0.0
+    for i in range(np.uint64(values.shape[0])):
+        total += (weight_of(weight, i) * values[i]) ** 2
+    return total
+
+
+@kernel
+def loss_sums(loss, signs, weight, scores, b):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ ℓ(y_ik, scores_ik + b_k), for each k."""
+    out = np.zeros(b.shape[0])
+    for i in range(np.uint64(scores.shape[0])):
+        c = weight_of(weight, i)
+        for k in range(np.uint64(b.shape[0])):
+            out[k] += c * value(loss, scores[i, k] + b[k], np.float64(signs[i, k]))
+    return out
+
+
+@kernel
+def dual_sums(loss, signs, weight, alpha, balance):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ (−ℓ*(−α_ik)), for each k; balance[k] ← Σ cᵢ α_ik."""
+    out = np.zeros(balance.shape[0])
+    balance[:] = 0.0
+    for i in range(np.uint64(alpha.shape[0])):
+        c = weight_of(weight, i)
+        if c > 0.0:
+            for k in range(np.uint64(balance.shape[0])):
+                a = np.float64(alpha[i, k])
+                out[k] -= c * conjugate(loss, -a, np.float64(signs[i, k]))
+                balance[k] += c * a
+    return out
+
+
+@kernel
 def slopes(loss, y, scores, b, out):  # type: ignore[no-untyped-def]  # as above
     """out ← ℓ'(yᵢ, scoreᵢ + b)."""
     for i in range(np.uint64(y.shape[0])):

@@ -9,6 +9,7 @@ from sklearn.svm import LinearSVC as Liblinear
 
 from primalsvm import DualAscent, Hinge, Logistic, Problem, SmoothedHinge, SquaredHinge, Status, solve
 from primalsvm.inputs import as_batch
+from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
 from tests import reference
@@ -276,6 +277,24 @@ def test_strong_regularisation_takes_a_sweep_and_no_more(intercept):
     y = np.where(rng.random(20_000) < 0.1, 1.0, -1.0)  # one in ten: the best constant is −1
     found = solve(Problem(Hinge(), 0.5, intercept), X, y, solver=DualAscent())
     assert found.n_epochs == 1 and len(found.trace) == 1 and found.certificate.relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize("intercept", ["none", "penalized"])
+@pytest.mark.parametrize("kept", [1.0, 0.1])  # share of rows that count
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_the_first_sweep_knows_how_good_it_was(scale, kept, intercept):
+    rng = np.random.default_rng(0)
+    X, y = noisy(40_000, 20)
+    batch = as_batch(scale * X, y, rng.uniform(0.5, 2.0, size=40_000) * (rng.random(40_000) < kept))
+    lam = 0.01 * (scale**2 + (intercept == "penalized")) / kept
+    problem, solver = Problem(SmoothedHinge(0.5), lam, intercept), DualAscent()
+    with Team(1) as team:
+        state = solver.start(problem, batch, Run(1e-9, True, 100, 0), team)
+        while state.epoch < 1:
+            state = solver.advance(problem, batch, state, team)
+        estimate = state.estimate
+        point = solver.evaluate(problem, batch, state, team)
+    assert state.rough and 0.5 <= relative_gap(point.primal, point.dual) / estimate <= 6.0
 
 
 def test_threads_whose_first_rows_all_have_weight_zero():

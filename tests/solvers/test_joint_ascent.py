@@ -154,6 +154,14 @@ def test_a_problem_that_is_solved_leaves():
     assert hard.certificate.primal == pytest.approx(alone.certificate.primal, rel=1e-9)
 
 
+@each_kind
+def test_more_threads_than_problems(kind):
+    problem, given = Problem(Hinge(), 0.02, "free"), batches(kind)
+    alone, many = together(problem, given), together(problem, given, n_jobs=K + 3)
+    for one, other in zip(alone, many, strict=True):
+        assert other.certificate.primal == pytest.approx(one.certificate.primal, rel=1e-9)
+
+
 def test_watchers_are_told():
     told = []
     together(Problem(Hinge(), 0.02), batches("csr"), watch=told.append)

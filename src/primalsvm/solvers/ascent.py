@@ -14,7 +14,6 @@ from primalsvm.rows import (
     add,
     dot,
     fetch,
-    inner,
     locate,
     prefetch,
     sampled_squared_norms,
@@ -28,10 +27,12 @@ from primalsvm.rows import (
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD, room_for_order
 from primalsvm.solvers.protocol import Run
+from primalsvm.sums import squares
 from primalsvm.team import Team
 
 SLACK = 0.1  # how much a score may move before a sleeping row would care
 LONGEST_NAP = 15  # sweeps
+FORESIGHTS = 2  # evaluations that may find that somebody slept wrongly; then sweeps are as everywhere
 CHUNK = 65_536  # rows between two looks at the clock
 TURN_BYTES = 2**21  # of rows that problems take turns on: they stay in the cache from one to the next
 TURN_PER_WEIGHT = 32  # bytes of rows for each weight: a turn brings the weights back, which shall not cost more
@@ -200,8 +201,6 @@ class DualState:
     norms: Vector
     total: float
     seen: float
-    growing: bool  # this is the first sweep, over the rows seen so far
-    mean_norm: float  # of ‖x‖², about
     sleep: Vector
     nap: Vector
     order: Vector
@@ -212,12 +211,14 @@ class DualState:
     threads_v: Vector  # one v per thread
     mean_v: Vector  # running means over the sweeps
     mean_beta: float
+    grows: bool = False  # the first sweep is over the rows seen so far
+    mean_norm: float = 0.0  # of ‖x‖², about
     runs: Vector = field(default_factory=lambda: np.zeros(0, np.int64))  # of rows in files, not read yet in this epoch
     run_length: int = 0  # rows in each of them
     copies: Copies | None = None  # what the sweeps go over, if not over all rows
     copied_sweeps: int = 0  # that are left of them
     shared: bool = False  # problems take turns on these rows
-    foreseen: bool = False  # who sleeps was told from afar, until an evaluation corrects it
+    foreseen: int = 0  # evaluations before which who sleeps is told from afar
     scores: Vector = field(default_factory=lambda: np.zeros(0))  # at the last evaluation, b included
     awake: int = 0  # rows in this sweep's order
     position: int = 0  # how many of them have been visited
@@ -230,6 +231,11 @@ class DualState:
     steps: int = 0
     finished: bool = False
     worth_evaluating: bool = False
+
+    @property
+    def rough(self) -> bool:
+        """Whether the estimate is that of a first sweep that grows: of another kind than those that follow."""
+        return self.grows and self.epoch <= 1.0
 
     def frame(self, lam: float, pace: int) -> Frame:
         """The scalars a chunk starts from."""
@@ -285,8 +291,6 @@ def start_state(
         norms=previous.norms if ahead else np.full(per_row, -1.0),
         total=total,
         seen=0.0 if growing else total,
-        growing=growing,
-        mean_norm=mean_norm,
         sleep=np.zeros(per_row, np.uint8),
         nap=np.zeros(per_row, np.uint8),
         order=room_for_order(per_row),
@@ -297,8 +301,10 @@ def start_state(
         threads_v=np.empty((0, d)),
         mean_v=np.zeros(d),
         mean_beta=0.0,
+        grows=growing,
+        mean_norm=mean_norm,
         shared=run.shared,
-        foreseen=ahead,
+        foreseen=FORESIGHTS if ahead else 0,
     )
     if ahead:
         foresee(batch, problem.loss, previous.scores, previous.slack, alpha, state.sleep, state.nap)
@@ -312,8 +318,8 @@ def strength_of(problem: Problem, mean_norm: float) -> float:
     Examples
     --------
     >>> from primalsvm.losses import Hinge
-    >>> strength_of(Problem(Hinge(), 1.0, "penalized"), 20.0), strength_of(Problem(Hinge(), 1.0, "free"), 20.0)
-    (1.0, 1.0)
+    >>> strength_of(Problem(Hinge(), 1.0, "penalized"), 40.0), strength_of(Problem(Hinge(), 1.0, "free"), 40.0)
+    (1.0, 2.0)
     """
     free = FREE_STRENGTH * mean_norm or 1.0  # where rows say nothing, b still has to move
     return {"none": 0.0, "penalized": 1.0, "free": free}[problem.intercept]
@@ -392,7 +398,7 @@ def memory_after(epoch: float) -> float:
     return 0.0 if epoch <= 2.0 else float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
 
 
-def close_sweep(problem: Problem, state: DualState) -> bool:
+def close_sweep(problem: Problem, batch: Batch, state: DualState) -> bool:
     """After a sweep: the running means, the intercept's centre, the gap about; whether that may be small enough."""
     state.seen = state.total
     past = EARLY_MEMORY if state.foreseen and state.epoch == 2.0 else memory_after(state.epoch)
@@ -408,10 +414,8 @@ def close_sweep(problem: Problem, state: DualState) -> bool:
     if state.awake == 0:  # everyone slept: this sweep tells nothing
         return False
     dual = state.dual_sum / state.total - problem.regularizer(s * state.v, 0.0 if problem.intercept == "free" else b)
-    if state.growing:  # what was added up is the loss of rows never seen before; each is off by a step of its own now
-        m = state.alpha.shape[0]
-        now = state.mean_norm * float(inner(state.alpha, state.alpha)) / (2.0 * problem.lam * m * m)
-        state.growing = False
+    if state.rough:  # what was added up is the loss of rows never seen before; each is off by a step of its own now
+        now = s / state.total / 2.0 * (state.mean_norm + state.strength) * float(squares(batch.weight, state.alpha))
     else:  # each row's gap was measured before its step, so the sum lags behind by about one sweep's progress
         now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
     state.lagging_gap = gap
@@ -429,7 +433,7 @@ def own_point(problem: Problem, state: DualState) -> tuple[Vector, float]:
 
 def judged(state: DualState, w: Vector, b: float, primal: float, dual: float) -> Evaluation:
     """An evaluation, which also tells how far to trust the estimates."""
-    if 0.0 < state.estimate < np.inf:
+    if 0.0 < state.estimate < np.inf and not state.rough:
         state.trust = float(np.clip(relative_gap(primal, dual) / state.estimate, 0.2, 5.0))
     state.work = 0
     return Evaluation(w, b, primal, dual)

@@ -106,9 +106,9 @@ class BlockAscent:
         state.worth_evaluating = False
         if not state.runs.shape[0]:
             state.epoch = float(round(state.epoch))
-            promising = close_sweep(problem, state)
+            promising = close_sweep(problem, batch, state)
             state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
-            state.finished = not state.certify and state.estimate <= state.target
+            state.finished = not (state.certify or state.rough) and state.estimate <= state.target
         return state
 
     def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
@@ -120,7 +120,7 @@ class BlockAscent:
         scores, change = team.scores_and_combine(batch, w, allowed - state.alpha)
         dual = problem.dual_value(batch, allowed, *problem.combined(batch, allowed, team, state.v + change))
         if problem.intercept == "free":
-            b = problem.best_intercept(batch, scores)
+            b = problem.best_intercept(batch, scores, b)
         return judged(state, w, b, problem.value_at(batch, scores, w, b), dual)
 
     def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:

@@ -23,7 +23,8 @@ over when it moves. Nothing has to be undone: everyone wakes up, and the certifi
 
 Copies. Once few rows move, they lie far apart, and reading them costs more than the arithmetic. They are then copied
 side by side, and `COPIED_SWEEPS` sweeps over the copies (in the cache, if it holds them) follow each sweep over all.
-Where a path has foreseen who sleeps (`path`), only copies are swept over, until an evaluation tells who should not.
+Where a path has foreseen who sleeps (`path`), copies of all others are swept over until an evaluation tells who should
+not have, unless these are many.
 
 Primal point. w(α) swings about on its way to w*: what is returned is a running mean of w over the sweeps, longer the
 slower they progress, whose P is lower by a quarter on text, while D is that of α itself.
@@ -97,7 +98,7 @@ class DualAscent:
         m, _ = shape(in_memory(batch.rows))
         state = start_state(problem, batch, run, team, previous, np.zeros(m), m)
         if not self.shrinking:
-            state.sleep, state.nap, state.foreseen = state.sleep[:0], state.nap[:0], False
+            state.sleep, state.nap, state.foreseen = state.sleep[:0], state.nap[:0], 0
         return state
 
     def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
@@ -108,7 +109,7 @@ class DualAscent:
         order = part.order[state.position : min(state.position + chunk_length(batch, team, state.shared), state.awake)]
         visit(problem, part, state, order, team)
         if state.copies is not None:
-            state.alpha[state.copies.chosen] = part.alpha
+            state.alpha[state.copies.chosen[order]] = part.alpha[order]
         state.position += order.shape[0]
         state.worth_evaluating = False
         if state.position >= state.awake:
@@ -140,16 +141,16 @@ class DualAscent:
 
     def _end_sweep(self, problem: Problem, batch: Batch, state: DualState) -> None:
         state.epoch += 1.0
-        promising = close_sweep(problem, state)
+        promising = close_sweep(problem, batch, state)
         if state.awake == 0:
-            state.worth_evaluating = state.foreseen
+            state.worth_evaluating, state.copied_sweeps = state.foreseen > 0, 0
             return
         if state.copies is not None and not state.foreseen:  # the other rows have a say too
             state.copied_sweeps = 0 if promising else state.copied_sweeps
             return
         others = state.copies is not None and state.copied_sweeps == 0
         state.worth_evaluating = promising or others or state.work >= WORK_PER_EVALUATION * batch.y.shape[0]
-        state.finished = not state.certify and state.estimate <= state.target
+        state.finished = not (state.certify or state.rough) and state.estimate <= state.target
 
     def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
         """P at the running mean of w, with the best b if it is free; D at α."""
@@ -163,7 +164,7 @@ class DualAscent:
         evaluation = judged(state, w, b, primal, dual)
         if state.foreseen and relative_gap(primal, dual) > state.target:
             foresee(batch, problem.loss, scores, SLACK, state.alpha, state.sleep, state.nap)
-            state.copies, state.copied_sweeps = None, 0
+            state.foreseen, state.copies, state.copied_sweeps = state.foreseen - 1, None, 0
         return evaluation
 
     def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:

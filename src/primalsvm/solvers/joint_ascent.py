@@ -49,6 +49,7 @@ from primalsvm.solvers.ascent import (
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
+from primalsvm.sums import dual_sums, loss_sums
 from primalsvm.vectors import (
     add_outer,
     dots,
@@ -61,8 +62,9 @@ from primalsvm.vectors import (
 )
 
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
-SWEEPS_PER_EVALUATION = 10  # at least, unless the estimates promise that it pays; a quarter more later
+SWEEPS_PER_EVALUATION = 10  # unless the estimates promise that it pays sooner, or exclude it; a quarter more later
 PROMISING_SHARE = 0.9  # of the problems that are left: then it is worth while to evaluate them
+LEAST_TRUST = 0.2  # true gap / estimate: it is never taken to be less
 FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
@@ -165,31 +167,6 @@ def combination_of(batch, alpha, out):  # type: ignore[no-untyped-def]  # compil
             add_outer(rows, i, scaled, out)
 
 
-@kernel
-def loss_sums(loss, signs, weight, scores, b):  # type: ignore[no-untyped-def]  # compiled
-    """Σ cᵢ ℓ(y_ik, scores_ik + b_k), for each k."""
-    out = np.zeros(b.shape[0])
-    for i in range(np.uint64(scores.shape[0])):
-        c = weight_of(weight, i)
-        for k in range(np.uint64(b.shape[0])):
-            out[k] += c * value(loss, scores[i, k] + b[k], np.float64(signs[i, k]))
-    return out
-
-
-@kernel
-def dual_sums(loss, signs, weight, alpha, balance):  # type: ignore[no-untyped-def]  # compiled
-    """Σ cᵢ (−ℓ*(−α_ik)), for each k; balance[k] ← Σ cᵢ α_ik."""
-    out = np.zeros(balance.shape[0])
-    balance[:] = 0.0
-    for i in range(np.uint64(alpha.shape[0])):
-        c = weight_of(weight, i)
-        for k in range(np.uint64(balance.shape[0])):
-            a = np.float64(alpha[i, k])
-            out[k] -= c * conjugate(loss, -a, np.float64(signs[i, k]))
-            balance[k] += c * a
-    return out
-
-
 @dataclass
 class Joint:
     """The problems that are left, and what is known of them."""
@@ -277,7 +254,8 @@ def solve_jointly(
         joint.dual_sum += gain
         close_sweep(problem, joint, epoch, gap, total, strength)
         promising = np.mean(joint.estimate * joint.trust <= target) >= PROMISING_SHARE
-        if status is None and not promising and since < max(SWEEPS_PER_EVALUATION, epoch // 4):
+        overdue = since >= max(SWEEPS_PER_EVALUATION, epoch // 4) and joint.estimate.min() * LEAST_TRUST <= target
+        if status is None and not promising and not overdue:
             continue
         since, seconds, open_problems = 0, perf_counter() - begin, []
         given_up = status is Status.MAX_ITER and epoch < stops.max_iter  # by this solver: another will go on
@@ -285,7 +263,7 @@ def solve_jointly(
             number = int(joint.left[column])
             traces[number].append(epoch, steps, seconds, primal, dual, np.nan)
             reached = relative_gap(primal, dual)
-            joint.trust[column] = min(max(reached / max(joint.estimate[column], 1e-300), 0.2), 5.0)
+            joint.trust[column] = min(max(reached / max(joint.estimate[column], 1e-300), LEAST_TRUST), 5.0)
             joint.estimate[column] = reached
             if reached > target and status is None:
                 open_problems.append(column)

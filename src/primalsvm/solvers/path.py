@@ -1,9 +1,9 @@
-"""A path: the same problem at many λ, from strong regularisation to weak, each point begun where those before lead to.
+"""A path: the same problem at many λ, from strong regularisation to weak, each point begun with what those before tell.
 
     for λ₁ > λ₂ > …:
         r  = log(λ_{k+1}/λ_k) / log(λ_k/λ_{k−1})                     at most 1
         p⁰ = p_k + r (p_k − p_{k−1})                                 the scores p_k are those of the last certificate
-        e  = `SPREAD` · rms(p_k − p⁰_k)                              how far off the last ones were
+        e  = `SPREAD` · rms(p_k − p⁰_k)                              how far off the last ones were (longer steps: more)
         rows that p⁰ ± e would not move sleep                        `ascent.foresee`
         sweeps of dual ascent from α_k, v_k over the others, until certified
 
@@ -237,7 +237,9 @@ def follow(
     The batches have the same rows and weights, and labels of their own. States live until the next point is asked for.
     """
     point: list[Solution] | None = None
-    here = behind = foreseen = None
+    here: Known | None = None
+    behind: Seen | None = None
+    foreseen: Vector | None = None
     for lam in np.unique(lams)[::-1].tolist():
         now = replace(problem, lam=lam)
         start = None if point is None else [rounded(one) for one in point]
@@ -249,7 +251,8 @@ def follow(
             # a start from afar may do more harm than good (Newton, at weights that differ by orders of magnitude)
             again = solved(now, batches, solver, stops, n_jobs, seed, None, watch)
             point = [min(pair, key=gap_of) for pair in zip(point, again, strict=True)]
-        behind, here = here, known(lam, solver, point[0].state, foreseen) if len(batches) == 1 else None
+        behind = None if here is None else here.seen
+        here = known(lam, solver, point[0].state, foreseen) if len(batches) == 1 else None
         if any(one.status is Status.INTERRUPTED for one in point):
             raise KeyboardInterrupt
         yield lam, point
@@ -284,15 +287,21 @@ def rounded(solution: Solution) -> Solution:
     return replace(solution, state=replace(solution.state, q=max(NEWTON_Q / WARMER, solution.state.q)))
 
 
+class Seen(NamedTuple):
+    """How the rows score at the solution of one λ."""
+
+    lam: float
+    scores: Vector
+    centre: float
+
+
 class Known(NamedTuple):
     """What is known of the solution at one λ."""
 
-    lam: float
+    seen: Seen
     alpha: Vector
     v: Vector
     norms: Vector
-    scores: Vector
-    centre: float
     trust: float
     slack: float  # for the scores that are foreseen next
 
@@ -304,17 +313,19 @@ def known(lam: float, solver: Solver, state: Any, foreseen: Vector | None) -> Kn
     if not state.scores.size:
         return None
     slack = SLACK if foreseen is None else SPREAD * float(rms_difference(state.scores, foreseen))
-    return Known(lam, state.alpha, state.v, state.norms, state.scores, state.centre, state.trust, slack)
+    return Known(Seen(lam, state.scores, state.centre), state.alpha, state.v, state.norms, state.trust, slack)
 
 
-def ahead(lam: float, here: Known, behind: Known | None) -> Ahead:
+def ahead(lam: float, here: Known, behind: Seen | None) -> Ahead:
     """Where to begin at the next λ: at the last solution, with the scores that the last two lead to."""
-    scores, centre = here.scores, here.centre
+    (last, scores, centre), slack = here.seen, here.slack
     if behind is not None:
-        r = min(math.log(lam / here.lam) / math.log(here.lam / behind.lam), FARTHEST)
-        scores = continued(here.scores, behind.scores, r)
-        centre += r * (here.centre - behind.centre)
-    return Ahead(here.alpha, centre, here.v.copy(), here.norms, scores, here.slack, here.trust)
+        step = math.log(lam / last) / math.log(last / behind.lam)
+        r = min(step, FARTHEST)
+        scores = continued(scores, behind.scores, r)
+        centre += r * (centre - behind.centre)
+        slack *= step / r
+    return Ahead(here.alpha, centre, here.v.copy(), here.norms, scores, slack, here.trust)
 
 
 @kernel
