@@ -182,7 +182,7 @@ def kind_of(path: Path) -> str | None:
     try:
         with safe_open(path, framework="np") as file:
             kind = json.loads((file.metadata() or {})[KEY])["kind"]
-    except Exception:  # anything else is no model file
+    except Exception:  # whatever a reader of foreign bytes raises: what it cannot read is no model file
         return None
     return kind if isinstance(kind, str) else None
 

@@ -32,6 +32,8 @@ from primalsvm.team import Team
 
 SLACK = 0.1  # how much a score may move before a sleeping row would care
 LONGEST_NAP = 15  # sweeps
+LEAST_TRUST, MOST_TRUST = 0.2, 5.0  # true gap / estimate of it
+TINY = 1e-300
 FORESIGHTS = 2  # evaluations that may find that somebody slept wrongly; then sweeps are as everywhere
 CHUNK = 65_536  # rows between two looks at the clock
 TURN_BYTES = 2**21  # of rows that problems take turns on: they stay in the cache from one to the next
@@ -386,22 +388,23 @@ def _visit_together(problem: Problem, part: Part, state: DualState, order: Vecto
         state.account(outcome, step)
 
 
-def memory_after(epoch: float) -> float:
-    """The share of the past in the running mean of w.
+def memory_after(epoch: float, early: float = 0.0) -> float:
+    """The share of the past in the running mean of w; `early` in the second sweep.
 
     Examples
     --------
     >>> memory_after(2), memory_after(100)
     (0.0, 0.7)
     """
-    # the first sweep is far from anything
-    return 0.0 if epoch <= 2.0 else float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
+    if epoch <= 2.0:  # the first sweep is far from anything
+        return early if epoch > 1.0 else 0.0
+    return float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
 
 
 def close_sweep(problem: Problem, batch: Batch, state: DualState) -> bool:
     """After a sweep: the running means, the intercept's centre, the gap about; whether that may be small enough."""
     state.seen = state.total
-    past = EARLY_MEMORY if state.foreseen and state.epoch == 2.0 else memory_after(state.epoch)
+    past = memory_after(state.epoch, EARLY_MEMORY if state.foreseen else 0.0)
     state.mean_v *= past
     state.mean_v += (1.0 - past) * state.v
     state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta
@@ -431,9 +434,20 @@ def own_point(problem: Problem, state: DualState) -> tuple[Vector, float]:
     return s * v, state.centre + implied
 
 
+def trust_after(reached: float, estimate: float) -> float:
+    """True gap / estimate, within reason.
+
+    Examples
+    --------
+    >>> trust_after(2e-3, 1e-3), trust_after(0.0, 1e-3), trust_after(1.0, 1e-3)
+    (2.0, 0.2, 5.0)
+    """
+    return min(max(reached / max(estimate, TINY), LEAST_TRUST), MOST_TRUST)
+
+
 def judged(state: DualState, w: Vector, b: float, primal: float, dual: float) -> Evaluation:
     """An evaluation, which also tells how far to trust the estimates."""
     if 0.0 < state.estimate < np.inf and not state.rough:
-        state.trust = float(np.clip(relative_gap(primal, dual) / state.estimate, 0.2, 5.0))
+        state.trust = trust_after(relative_gap(primal, dual), state.estimate)
     state.work = 0
     return Evaluation(w, b, primal, dual)

@@ -123,21 +123,14 @@ class DualAscent:
         elif state.copies is not None:
             state.copies = None
         elif state.foreseen:
-            self._copy(batch, state, state.nap < LONGEST_NAP, FORESEEN_SHARE, FORESEEN_SWEEPS)
+            copy_moving(batch, state, state.nap < LONGEST_NAP, FORESEEN_SHARE, FORESEEN_SWEEPS)
         elif self.shrinking and state.epoch > 2.0:
-            self._copy(batch, state, state.nap == 0, COPIED_SHARE, COPIED_SWEEPS)
+            copy_moving(batch, state, state.nap == 0, COPIED_SHARE, COPIED_SWEEPS)
         part = state.part(batch)
         m = part.alpha.shape[0]
         state.awake = interleave(shuffled_runs(state.rng, m), run_length(m), m, part.sleep, part.order)
         state.position = 0
         state.sweep_gap = 0.0
-
-    def _copy(self, batch: Batch, state: DualState, moving: Vector, share: float, sweeps: int) -> None:
-        """Sweep over copies of the rows that move, if these are few."""
-        chosen = np.flatnonzero(moving)
-        if 0 < stored_bytes(batch.rows, chosen) <= share * stored_bytes(batch.rows):
-            state.copies = copied(batch, chosen, state)
-            state.copied_sweeps = sweeps - 1
 
     def _end_sweep(self, problem: Problem, batch: Batch, state: DualState) -> None:
         state.epoch += 1.0
@@ -172,8 +165,11 @@ class DualAscent:
         return own_point(problem, state)
 
 
-def copied(batch: Batch, chosen: Vector, state: DualState) -> Copies:
-    """Copies of the chosen rows, with what is kept of each."""
+def copy_moving(batch: Batch, state: DualState, moving: Vector, share: float, sweeps: int) -> None:
+    """Have the next sweeps go over copies of the rows that move, with what is kept of each, if these are few."""
+    chosen = np.flatnonzero(moving)
+    if not 0 < stored_bytes(batch.rows, chosen) <= share * stored_bytes(batch.rows):
+        return
     part = Part(
         batch=take_batch(batch, chosen),
         alpha=state.alpha[chosen],
@@ -182,7 +178,7 @@ def copied(batch: Batch, chosen: Vector, state: DualState) -> Copies:
         nap=state.nap[chosen],
         order=room_for_order(chosen.shape[0]),
     )
-    return Copies(chosen, part)
+    state.copies, state.copied_sweeps = Copies(chosen, part), sweeps - 1
 
 
 def sharpen(problem: Problem, batch: Batch, alpha: Vector, centre: float, sweeps: int, team: Team) -> Vector:

@@ -37,6 +37,7 @@ from primalsvm.rows import (
 from primalsvm.solution import Certificate, Solution, Status, Trace, relative_gap
 from primalsvm.solvers.ascent import (
     CHUNK,
+    LEAST_TRUST,
     LONGEST_NAP,
     RELAXATION,
     RELAXED_FROM,
@@ -45,6 +46,7 @@ from primalsvm.solvers.ascent import (
     Warm,
     memory_after,
     strength_of,
+    trust_after,
 )
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
@@ -64,7 +66,6 @@ from primalsvm.vectors import (
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # unless the estimates promise that it pays sooner, or exclude it; a quarter more later
 PROMISING_SHARE = 0.9  # of the problems that are left: then it is worth while to evaluate them
-LEAST_TRUST = 0.2  # true gap / estimate: it is never taken to be less
 FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
@@ -263,7 +264,7 @@ def solve_jointly(
             number = int(joint.left[column])
             traces[number].append(epoch, steps, seconds, primal, dual, np.nan)
             reached = relative_gap(primal, dual)
-            joint.trust[column] = min(max(reached / max(joint.estimate[column], 1e-300), LEAST_TRUST), 5.0)
+            joint.trust[column] = trust_after(reached, float(joint.estimate[column]))
             joint.estimate[column] = reached
             if reached > target and status is None:
                 open_problems.append(column)

@@ -83,9 +83,8 @@ def drive_together(
             return [found[k] for k in range(len(own))]
 
         with team.blas_limited(working=True):  # all the while: members that limit it in turn would change its bits
-            ranges = [
-                ends for ends in team.ranges(len(batches)) if ends[0] < ends[1]
-            ]  # with more members than problems
+            # with more members than problems some have none
+            ranges = [(first, last) for first, last in team.ranges(len(batches)) if first < last]
             parts: list[list[Solution]] = team.run(solve, ranges)
     return [solution for part in parts for solution in part]
 
