@@ -25,6 +25,7 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 PACKAGES = ("primalsvm", "numpy", "scipy", "numba", "scikit-learn", "snapml", "liblinear-official")
 TITLES = {
     "linear": "Time to accuracy",
+    "defaults": "Fits with the defaults",
     "kernel": "Kernel SVMs",
     "exact": "High accuracy on dense features",
     "paths": "Regularisation paths",

@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from primalsvm.solution import Certificate, Solution, Status
     from primalsvm.solvers.asset import Asset
     from primalsvm.solvers.cutting_planes import CuttingPlanes
-    from primalsvm.solvers.drive import solve
     from primalsvm.solvers.dual_ascent import DualAscent
+    from primalsvm.solvers.interior_point import InteriorPoint
     from primalsvm.solvers.newton import Newton
     from primalsvm.solvers.path import svm_path
     from primalsvm.solvers.pegasos import Pegasos
+    from primalsvm.solvers.solve import solve
     from primalsvm.sources.opening import open
 
 __version__ = "0.1.0"
@@ -53,6 +54,7 @@ _HOME = {
     "FourierFeatures": "estimators.transformers",
     "Hinge": "losses",
     "Huber": "losses",
+    "InteriorPoint": "solvers.interior_point",
     "LinearOneClassSVM": "estimators.linear_one_class_svm",
     "LinearRanker": "estimators.linear_ranker",
     "LinearSVC": "estimators.linear_svc",
@@ -76,7 +78,7 @@ _HOME = {
     "Status": "solution",
     "load": "estimators.files",
     "open": "sources.opening",
-    "solve": "solvers.drive",
+    "solve": "solvers.solve",
     "svm_path": "solvers.path",
 }
 
@@ -93,6 +95,7 @@ __all__ = [
     "FourierFeatures",
     "Hinge",
     "Huber",
+    "InteriorPoint",
     "LinearOneClassSVM",
     "LinearRanker",
     "LinearSVC",

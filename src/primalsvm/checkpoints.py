@@ -22,12 +22,14 @@ from primalsvm.solvers.ascent import Copies, DualState, Part
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.drive import Snapshot, Stops
+from primalsvm.solvers.interior_point import InteriorState
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import NewtonState, View
 from primalsvm.solvers.pegasos import Pegasos
-from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.protocol import Run, Solver
 from primalsvm.solvers.proximal import Proximal
 from primalsvm.solvers.sampling import Sampler
+from primalsvm.solvers.sequence import Mark, SequenceState
 from primalsvm.solvers.steps import Iterate, Settings, Tail
 from primalsvm.solvers.stochastic import Bucket, StochasticState
 
@@ -37,6 +39,7 @@ PARTS = (
     *(Batch, CSR, Dense, Gram, Mixed, Weights),
     *(DualState, Copies, Part),
     *(NewtonState, View, Proximal, Curvature),
+    *(InteriorState, SequenceState, Mark, Run),
     *(StochasticState, Sampler, Settings, Iterate, Tail, Bucket),
 )
 KNOWN: dict[str, type] = {part.__name__: part for part in PARTS}

@@ -35,6 +35,7 @@ class Evaluation(NamedTuple):
     b: float
     primal: float
     dual: float
+    solver: str = ""  # which one of several solvers it comes from
 
 
 class Objective(Protocol):

@@ -75,6 +75,7 @@ TRACE_DTYPE = np.dtype(
         ("dual", np.float64),
         ("gap", np.float64),
         ("validation_error", np.float64),
+        ("solver", "U16"),
     ]
 )
 
@@ -83,7 +84,7 @@ class Trace:
     """One row per evaluation; `array()` gives a structured array that `pandas.DataFrame` takes as it is."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[float, int, float, float, float, float, float]] = []
+        self._rows: list[tuple[float, int, float, float, float, float, float, str]] = []
 
     @classmethod
     def of(cls, array: npt.NDArray[Any]) -> "Trace":
@@ -93,10 +94,17 @@ class Trace:
         return trace
 
     def append(
-        self, epoch: float, steps: int, seconds: float, primal: float, dual: float, validation_error: float
+        self,
+        epoch: float,
+        steps: int,
+        seconds: float,
+        primal: float,
+        dual: float,
+        validation_error: float = np.nan,
+        solver: str = "",
     ) -> None:
         """Record an evaluation."""
-        self._rows.append((epoch, steps, seconds, primal, dual, primal - dual, validation_error))
+        self._rows.append((epoch, steps, seconds, primal, dual, primal - dual, validation_error, solver))
 
     def array(self) -> npt.NDArray[Any]:
         """The rows as a structured array of dtype `TRACE_DTYPE`."""

@@ -191,9 +191,9 @@ blas_threads = _BlasThreads()
 
 
 def team_for(n_jobs: int | None) -> Team:
-    """The team that `n_jobs` means. As in scikit-learn, None is one thread and leaves BLAS alone."""
+    """The team that `n_jobs` means. None is one thread, of BLAS too: its threads spin when a core is busy."""
     size = team_size(n_jobs)
-    return Team(size, None if n_jobs is None else size)
+    return Team(size, size)
 
 
 def team_size(n_jobs: int | None) -> int:

@@ -27,7 +27,9 @@ def grown(X, column, factor):
     return sp.csr_matrix(X @ sp.diags_array(factors)) if sp.issparse(X) else X * factors
 
 
-@pytest.mark.parametrize("model", [LinearSVC(solver="dual_ascent"), LinearSVR(solver="dual_ascent", max_iter=3000)])
+@pytest.mark.parametrize(
+    "model", [LinearSVC(solver="dual_ascent", max_iter=1000), LinearSVR(solver="dual_ascent", max_iter=3000)]
+)
 @pytest.mark.parametrize(("X", "y", "scaler"), [(DENSE, Y, StandardScaler()), (SPARSE, Y_SPARSE, MaxAbsScaler())])
 def test_it_is_said_and_the_remedy_helps(model, X, y, scaler):
     model.set_params(random_state=0)
@@ -49,7 +51,7 @@ def test_newton_suffers_later_and_says_so_then():
         warnings.simplefilter("error")
         LinearSVC(solver="newton", random_state=0).fit(grown(DENSE, 3, 1e3), Y)
     with pytest.warns(ConvergenceWarning, match="The features differ in size by a factor of 1.*e.08"):
-        LinearSVC(solver="newton", random_state=0).fit(grown(DENSE, 3, 1e8), Y)
+        LinearSVC(solver="newton", random_state=0, max_iter=1000).fit(grown(DENSE, 3, 1e8), Y)
 
 
 def test_features_are_called_by_their_names():

@@ -369,7 +369,7 @@ def test_class_weights_of_zero_in_a_stream():
 
 
 def test_features_that_are_not_kept_go_to_newton(monkeypatch):
-    monkeypatch.setattr(module, "NEWTON_FEATURES", 10)
+    monkeypatch.setattr(module, "plan_features", lambda *arguments: (DualAscent(), False))
     options, data = {"n_components": 20, "random_state": 0, "tol": 1e-2}, (np.tile(X, (40, 1)), np.tile(Y, 40))
     assert isinstance(SVC(**options).fit(*data).solver_, DualAscent)
     clf = SVC(memory=0, **options).fit(*data)

@@ -12,7 +12,7 @@ import pytest
 from primalsvm import DualAscent, Hinge, Logistic, Pegasos, Problem, Status, solve
 from primalsvm.inputs import as_batch
 from primalsvm.objective import ALONE, Evaluation
-from primalsvm.solvers.drive import Stops, choose, drive
+from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.protocol import Run
 from primalsvm.team import Team
@@ -33,6 +33,8 @@ class ScriptState:
     steps: int = 0
     finished: bool = False
     worth_evaluating: bool = True
+    operations: float = np.inf
+    target: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Script:
 
     evaluations: list
     events: dict = field(default_factory=dict)
+    name: str = "script"
     precise: bool = False
     self_paced: bool = False
     length: int | None = None
@@ -328,14 +331,6 @@ def test_going_on_does_not_touch_the_solution_it_starts_from():
 
 
 # ---- choices and refusals --------------------------------------------------------------------------------------------
-
-
-def test_choose():
-    assert choose("dual_ascent", 10, 10) == DualAscent() and isinstance(choose("pegasos", 10, 10), Pegasos)
-    mine = Pegasos(n_iter=3)
-    assert choose(mine, 10, 10) is mine
-    with pytest.raises(ValueError, match=r"solver='simplex': choose .*dual_ascent"):
-        choose("simplex", 10, 10)
 
 
 @pytest.mark.parametrize(

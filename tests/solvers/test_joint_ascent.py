@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from primalsvm import DualAscent, Hinge, Logistic, Newton, Problem, SmoothedHinge, SquaredHinge, Status
+from primalsvm import DualAscent, Hinge, InteriorPoint, Logistic, Newton, Problem, SmoothedHinge, SquaredHinge, Status
 from primalsvm.inputs import as_batch
+from primalsvm.solvers import together as together_module
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.joint_ascent import Frame, solve_jointly, sweep
+from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.solvers.together import drive_together
 from primalsvm.vectors import room_for, vector_of
 
@@ -118,10 +120,13 @@ def test_a_sweep_is_the_plain_one(kind):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("solver", [DualAscent(), Newton()], ids=["ascent", "newton"])
-def test_after_some_sweeps_each_goes_on_alone(solver, n_jobs):
+@pytest.mark.parametrize(
+    "solver", [DualAscent(), SolverSequence((Stage(DualAscent()), Stage(Newton())))], ids=["ascent", "sequence"]
+)
+def test_after_some_sweeps_each_goes_on_alone(solver, n_jobs, monkeypatch):
     problem, given = Problem(Hinge(), 0.002, "free"), batches("csr")
-    solutions = drive_together(problem, given, solver, Stops(max_iter=20_000), sweeps=3, n_jobs=n_jobs)
+    monkeypatch.setattr(together_module, "SWEEPS", 3)
+    solutions = drive_together(problem, given, solver, Stops(max_iter=20_000), n_jobs=n_jobs)
     for found in solutions:
         assert found.certificate.relative_gap <= 1e-10 and found.n_epochs > 3
         assert found.trace["epoch"][0] == 3 and (np.diff(found.trace["epoch"]) > 0).all()
@@ -169,8 +174,22 @@ def test_watchers_are_told():
 
 
 def test_solve_jointly_can_be_interrupted():
-    found = solve_jointly(
-        Problem(Hinge(), 1e-6), batches("csr"), Stops(1e-9), lambda: True, sweeps=50, seed=0, start=[None] * K
-    )
+    found, _ = solve_jointly(
+        Problem(Hinge(), 1e-6), batches("csr"), Stops(1e-9), lambda: True,
+        sweeps=50, stage=Stage(DualAscent()), seed=0, start=[None] * K,
+    )  # fmt: skip
     assert {one.status for one in found} == {Status.INTERRUPTED}
     assert all(np.isfinite(one.certificate.primal) for one in found)
+
+
+def test_problems_that_will_not_make_it_are_given_up_for_the_next_solver():
+    """Columns of very different sizes: a few sweeps for all classes, then each by the interior-point method."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(600, 250)) * 10.0 ** rng.uniform(-2, 2, 250)
+    classes = rng.integers(0, 3, 600)
+    given = [as_batch(data, np.where(classes == k, 1.0, -1.0)) for k in range(3)]
+    solver = SolverSequence((Stage(DualAscent(), 1e7, 1e6), Stage(InteriorPoint())))
+    for found in drive_together(Problem(Hinge(), 1e-5, "free"), given, solver, Stops()):
+        assert found.status is Status.CONVERGED
+        assert found.trace["solver"][0] == "dual_ascent" and found.trace["solver"][-1] == "interior_point"
+        assert found.trace["epoch"][0] < 50

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from primalsvm import DualAscent, Hinge, Logistic, Problem, SquaredHinge, Status, solve
 from primalsvm.inputs import as_batch
+from primalsvm.objective import ALONE
 from primalsvm.rows import Dense, Mixed
 from primalsvm.solvers import newton as newton_module
 from primalsvm.solvers.curvature import Curvature
@@ -190,7 +191,7 @@ def test_curvature_is_brought_up_to_date_by_the_rows_that_changed(dtype):
     for share in (0.5, 0.1, 0.9, 0.02):
         moving = rng.random(500) < share
         h[moving] = np.where(rng.random(moving.sum()) < 0.5, 0.0, 3.0)
-        step, step_b = curvature.step(problem, batch, h, g, 0.3)
+        step, step_b = curvature.step(problem, batch, h, g, 0.3, ALONE)
         hessian = wide.T @ (h[:, None] * wide) / 500 + np.diag([0.1] * 4 + [0.0])
         expected = -np.linalg.solve(hessian, np.append(g, 0.3))
         np.testing.assert_allclose(np.append(step, step_b), expected, rtol=1e-4 if dtype == np.float32 else 1e-10)

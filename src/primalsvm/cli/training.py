@@ -39,7 +39,9 @@ def train(
     lam: Annotated[float | None, typer.Option(help="λ itself, instead of C.")] = None,
     loss: Annotated[str, typer.Option(help="hinge, squared_hinge, smoothed_hinge or logistic.")] = "hinge",
     tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-3,
-    max_iter: Annotated[int, typer.Option(help="Epochs at most.")] = 1000,
+    max_iter: Annotated[
+        int | None, typer.Option(help="Epochs at most; without it, work is limited to some minutes.")
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Seconds of solving at most.")] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="Fit an intercept.")] = True,
     balanced: Annotated[bool, typer.Option(help="Weigh the classes so that they count the same.")] = False,

@@ -17,6 +17,8 @@ from primalsvm.rows import CSR, Batch, Dense, shape
 from primalsvm.sources.opening import Held, is_source, unlabelled
 from primalsvm.team import team_for
 
+ROUNDING = 1e-13  # of a score, relative to ρ: support vectors lie on the boundary, and count as inliers
+
 
 class Detector(OutlierMixin, Learner):
     """A detector by the sign of a score: the one-class problem, whose λ is ν."""
@@ -97,7 +99,7 @@ class Detector(OutlierMixin, Learner):
         -------
         ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return np.where(self.decision_function(X) >= -ROUNDING * np.abs(self.offset_), 1, -1)
 
     # ---- rows without targets ----------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.cutting_planes import CuttingPlanes
 from primalsvm.solvers.dual_ascent import DualAscent
+from primalsvm.solvers.interior_point import InteriorPoint
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pair_pegasos import PairPegasos
@@ -46,7 +47,7 @@ KERNELS = (
 PARTS = (
     *(losses.Hinge, losses.SmoothedHinge, losses.SquaredHinge, losses.Logistic),
     *(losses.EpsilonInsensitive, losses.SquaredEpsilonInsensitive, losses.Huber, losses.Pinball),
-    *(Asset, BlockAscent, CuttingPlanes, DualAscent, KernelPegasos, Newton, PairPegasos, Pegasos),
+    *(Asset, BlockAscent, CuttingPlanes, DualAscent, InteriorPoint, KernelPegasos, Newton, PairPegasos, Pegasos),
     *KERNELS,
     *(kernels.Points, FourierMap, KernelValues, NystroemMap, FourierFeatures, Nystroem),
     *(Certificate, Status, SvmlightLayout, TableLayout, Sigmoid, Isotonic),

@@ -32,16 +32,14 @@ from primalsvm.objective import Problem
 from primalsvm.options import check_choice
 from primalsvm.rows import CSR, Batch, Dense, Distant, Rows, Stored, Vector, in_memory, shape
 from primalsvm.solvers.asset import Asset
-from primalsvm.solvers.drive import choose
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.solvers.policy import plan_features
 from primalsvm.sources.opening import as_matrix
 from primalsvm.team import team_for
 
 IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
-NEWTON_FEATURES = 4096  # up to which a Newton step's d × d system is cheap beside the passes over the rows. Not of the
-# one-class problem: its λ is ν, never weak, and dual ascent takes few sweeps (512 features: a tenth of Newton's time)
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -86,9 +84,8 @@ class KernelModel(Streaming):
             self._map_made_for: dict[str, Any] = made_for
             self._solutions = None
         training, validation = self._hold_out(rows, seed, cache)
-        newton_features = 0 if problem.tilt else NEWTON_FEATURES
-        solver = choose(self.solver, m, self.feature_map_.n_components, newton_features)
-        in_features = self._in_features(training, apart=isinstance(solver, Newton))
+        solver, apart = plan_features(self.solver, m, self.feature_map_.n_components, problem)
+        in_features = self._in_features(training, apart)
         if isinstance(in_features.batch.rows, Distant) and self.solver == "auto":
             solver = Newton()  # it needs no row twice, out of order
         if validation is not None:

@@ -29,6 +29,7 @@ from primalsvm.rows import CSR, Batch, Dense, Stored, shape, take_batch, total_w
 from primalsvm.solution import Certificate, Solution, Status
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.sequence import present
 from primalsvm.solvers.together import drive_together
 from primalsvm.sources.layout import Layout, TableLayout
 from primalsvm.sources.opening import AT_ONCE, AnySource, Held, held, is_source, seen_by
@@ -57,7 +58,7 @@ class Learner(BaseEstimator):
         "C": (Real,),
         "lam": (Real, type(None)),
         "tol": (Real,),
-        "max_iter": (Integral,),
+        "max_iter": (Integral, type(None)),
         "max_seconds": (Real, type(None)),
         "n_iter_no_change": (Integral,),
         "validation_fraction": (Real,),
@@ -284,9 +285,8 @@ class Learner(BaseEstimator):
         validation: Examples | None,
         seed: int,
         solver: Solver,
-        sweeps: int | None = None,
     ) -> list[Solution]:
-        """Solve every problem, in units that suit it; several of them side by side, beginning with some `sweeps`."""
+        """Solve every problem, in units that suit it; several of them side by side."""
         training = self._in_units(training)
         problem, restored = training.targets.problem(problem), training.targets.restored
         stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify, self.n_iter_no_change)
@@ -300,7 +300,7 @@ class Learner(BaseEstimator):
                 solutions = drive_together(
                     problem, [training.of(k) for k in range(count)], solver, stops,
                     validation=None if validation is None else [validation.of(k) for k in range(count)],
-                    n_jobs=self.n_jobs, seed=seed, start=start, watch=watch, sweeps=sweeps,
+                    n_jobs=self.n_jobs, seed=seed, start=start, watch=watch,
                 )  # fmt: skip
             return [restored(solution) for solution in solutions]
         keep = resume = None
@@ -346,7 +346,7 @@ class Learner(BaseEstimator):
         self.history_ = found[0].trace if len(found) == 1 else joined([solution.trace for solution in found])
         worst = max(found, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
         self.status_: Status = worst.status
-        self.solver_ = found[0].solver
+        self.solver_, _ = present(found[0].solver, found[0].state)
         self.n_iter_ = max(1, *(int(np.ceil(solution.n_epochs)) for solution in found))
         self.n_steps_ = sum(solution.n_steps for solution in found)
         short = [solution for solution in found if self._falls_short(solution)]

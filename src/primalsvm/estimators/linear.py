@@ -15,16 +15,12 @@ from primalsvm.memory import check_fits
 from primalsvm.rows import Batch, Rows, Stored, Vector, shape
 from primalsvm.solution import Solution
 from primalsvm.solvers.asset import Asset
-from primalsvm.solvers.block_ascent import BlockAscent
-from primalsvm.solvers.drive import SMALL, choose, few_features
-from primalsvm.solvers.dual_ascent import DualAscent
-from primalsvm.solvers.newton import Newton
+from primalsvm.solvers.costs import Size
 from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.solvers.policy import choose, plan_out_of_core
 from primalsvm.sources.filed import filed_rows, inspect_filed
 from primalsvm.team import team_for, team_size
 
-ROW_BYTES = 48  # that Newton keeps of each row
-SWEEPS_BEFORE_NEWTON = 20  # of all classes at once: as cheap as a few steps, and often enough (letter: to 1e-2)
 VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
 
 
@@ -33,25 +29,25 @@ class LinearModel(Streaming):
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, cache: Path | None) -> Self:
         _, rows = self._enter(X, y, sample_weight, rows_checked=cache is not None)
-        m, d = shape(rows.batch.rows)
+        _, d = shape(rows.batch.rows)
         needed = VECTORS * 8 * d * rows.targets.count
         check_fits(needed, f"the weights of {d} features", "number the features that occur, or hash them")
         problem, seed = self._problem(rows.batch), self._seed()
         training, validation = self._hold_out(rows, seed, cache)
-        solver = choose(self.solver, *shape(training.batch.rows), few_features(training.batch.rows))
-        # Newton reads mapped rows in order, which is as good as any way, but keeps some numbers of each.
-        if cache is None or (isinstance(solver, Newton) and (self.solver != "auto" or ROW_BYTES * m <= self._budget())):
+        size = Size.of(training.batch.rows)
+        if cache is None:
+            solver, by_blocks = choose(self.solver, size, problem.loss), False
+        else:
+            solver, by_blocks = plan_out_of_core(self.solver, size, problem.loss, self._budget())
+        if cache is None or not by_blocks:
             if cache is not None:
                 as_rows(rows.batch.rows)
-            eased = self.solver == "auto" and isinstance(solver, Newton) and m * d >= SMALL
-            sweeps = SWEEPS_BEFORE_NEWTON if eased else None
-            solutions = self._solve(problem, training, validation, seed, solver, sweeps)
+            solutions = self._solve(problem, training, validation, seed, solver)
         else:
             sharing = min(team_size(self.n_jobs), rows.targets.count)  # threads, each with blocks of its own
             at_once, drop = int(self._budget() / 2 / sharing), self.memory is not None
             with filed_rows(cache, at_once, drop, self.n_jobs) as filed:
                 inspect_filed(filed, self.n_jobs)
-                solver = BlockAscent() if isinstance(solver, DualAscent | Newton) else solver
                 in_files = Examples(training.batch._replace(rows=filed), training.targets)
                 solutions = self._solve(problem, in_files, validation, seed, solver)
         self._keep(self._explained(solutions, rows.batch), rows.targets)

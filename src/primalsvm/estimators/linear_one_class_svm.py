@@ -23,11 +23,11 @@ class LinearOneClassSVM(LinearModel, StreamingDetector):
     nu : float, default=0.5
         ν in (0, 1]: the share of training rows that are outliers, at most, and that are support vectors, at least. The
         share of outliers is ν up to ties and rounding.
-    solver : {"auto", "newton", "dual_ascent", "asset", "pegasos"} or a solver object, default="auto"
+    solver : {"auto", "newton", "dual_ascent", "interior_point", "asset", "pegasos"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int, default=1000
-        Epochs at most.
+    max_iter : int or None, default=None
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     certify : bool, default=True
@@ -70,7 +70,7 @@ class LinearOneClassSVM(LinearModel, StreamingDetector):
         nu: float = 0.5,
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         max_seconds: float | None = None,
         certify: bool = True,
         warm_start: bool = False,

@@ -16,11 +16,13 @@ from primalsvm.losses import Hinge
 from primalsvm.objective import Objective, Problem
 from primalsvm.options import check_choice, check_integer
 from primalsvm.ranking import Queries, Ranking, formed, judged
-from primalsvm.rows import Batch, Stored, shape, stored
+from primalsvm.rows import CSR, Batch, Stored, shape, stored
+from primalsvm.solvers.costs import Size
 from primalsvm.solvers.cutting_planes import CuttingPlanes
-from primalsvm.solvers.drive import Stops, choose, drive
+from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.pair_pegasos import PairPegasos
 from primalsvm.solvers.pegasos import Pegasos
+from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Solver
 from primalsvm.sources.opening import held, seen_by
 from primalsvm.team import team_for
@@ -54,8 +56,9 @@ class LinearRanker(Learner):
         `Newton` or `DualAscent`. A `Pegasos` object takes its steps on pairs drawn at random.
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int, default=1000
+    max_iter : int or None, default=None
         Steps of cutting planes, or epochs, at most; an epoch of Pegasos has as many pairs as there are rows.
+        None is 1,000.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     certify : bool, default=True
@@ -105,7 +108,7 @@ class LinearRanker(Learner):
         average: Literal["queries", "pairs"] = "queries",
         solver: Any = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         max_seconds: float | None = None,
         certify: bool = True,
         warm_start: bool = False,
@@ -268,7 +271,8 @@ def chosen(solver: Any, queries: Queries, batch: Batch) -> Solver:
     check_choice("solver", solver, SOLVERS, "or give a solver object, CuttingPlanes() or Pegasos()")
     m, d = shape(batch.rows)
     if solver == "auto" and 2 * queries.n_pairs * stored(batch.rows) <= FEW_ENTRIES * m:
-        return choose("auto", queries.n_pairs, d, FEW_FEATURES)
+        pairs = Size(queries.n_pairs, d, 2 * queries.n_pairs * stored(batch.rows) // m, isinstance(batch.rows, CSR))
+        return choose("auto", pairs, Hinge())
     return PairPegasos() if solver == "pegasos" else CuttingPlanes()
 
 

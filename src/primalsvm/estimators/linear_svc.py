@@ -23,11 +23,11 @@ class LinearSVC(LinearModel, StreamingClassifier):
     lam : float or None, default=None
         λ itself; overrides `C`. Needed by `partial_fit`.
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
-    solver : {"auto", "dual_ascent", "newton", "pegasos", "asset"} or a solver object, default="auto"
+    solver : {"auto", "dual_ascent", "newton", "interior_point", "pegasos", "asset"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int, default=1000
-        Epochs at most.
+    max_iter : int or None, default=None
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     fit_intercept : bool, default=True
@@ -76,7 +76,7 @@ class LinearSVC(LinearModel, StreamingClassifier):
         One row per evaluation: epoch, steps, seconds, primal, dual, gap, validation_error; of several problems, first
         which problem it is of.
     status_ : Status
-    solver_ : the solver object that was used
+    solver_ : the solver object that ended the fit; `history_` tells which ones were at work before
     n_iter_ : int
         Epochs.
     n_steps_ : int
@@ -105,7 +105,7 @@ class LinearSVC(LinearModel, StreamingClassifier):
         loss: str | Loss = "hinge",
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         max_seconds: float | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,

@@ -11,8 +11,8 @@ from primalsvm.estimators.learner import Examples, keep_parameters
 from primalsvm.estimators.linear_svc import LinearSVC
 from primalsvm.estimators.selection import Selecting
 from primalsvm.losses import Loss
-from primalsvm.rows import shape
-from primalsvm.solvers.drive import choose, few_features
+from primalsvm.solvers.costs import Size
+from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Solver
 
 
@@ -71,7 +71,7 @@ class LinearSVCCV(Selecting, LinearSVC):
         loss: str | Loss = "hinge",
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
@@ -90,7 +90,7 @@ class LinearSVCCV(Selecting, LinearSVC):
     def _feature_sets(
         self, model: Any, X: Any, rows: Examples, seed: int, sample_weight: npt.ArrayLike | None
     ) -> Iterator[tuple[Examples, Solver]]:
-        yield rows, choose(self.solver, *shape(rows.batch.rows), few_features(rows.batch.rows))
+        yield rows, choose(self.solver, Size.of(rows.batch.rows), self._loss())
 
     def _keep_choice(self, scores: npt.NDArray[np.float64], best: int) -> dict[str, Any]:
         self.scores_ = scores[0]

@@ -30,11 +30,11 @@ class OneClassSVM(KernelModel, StreamingDetector):
     n_components : int or None, default=None
         Landmarks or Fourier features; None: 512, or the number of rows if there are fewer. Rows that are far from all
         landmarks have scores near 0, as outliers have.
-    solver : {"auto", "newton", "dual_ascent", "asset", "pegasos"} or a solver object, default="auto"
+    solver : {"auto", "newton", "dual_ascent", "interior_point", "asset", "pegasos"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap of the mapped problem to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int, default=1000
-        Epochs at most.
+    max_iter : int or None, default=None
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     certify : bool, default=True
@@ -82,7 +82,7 @@ class OneClassSVM(KernelModel, StreamingDetector):
         n_components: int | None = None,
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         max_seconds: float | None = None,
         certify: bool = True,
         warm_start: bool = False,

@@ -33,12 +33,12 @@ class SVC(KernelModel, StreamingClassifier):
     n_components : int or None, default=None
         Landmarks or Fourier features; None: 512, or the number of rows if there are fewer.
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
-    solver : {"auto", "newton", "dual_ascent", "asset", "pegasos"} or a solver object, default="auto"
+    solver : {"auto", "newton", "dual_ascent", "interior_point", "asset", "pegasos"} or a solver object, default="auto"
         With "exact", "pegasos" or a `Pegasos` object.
     tol : float, default=1e-3
         Relative duality gap of the mapped problem to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int, default=1000
-        Epochs at most.
+    max_iter : int or None, default=None
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     fit_intercept : bool, default=True
@@ -107,7 +107,7 @@ class SVC(KernelModel, StreamingClassifier):
         loss: str | Loss = "hinge",
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         max_seconds: float | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,

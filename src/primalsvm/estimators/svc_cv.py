@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from primalsvm.estimators.classifier import Classifier
-from primalsvm.estimators.kernel import IN_DOUBLE, NEWTON_FEATURES
+from primalsvm.estimators.kernel import IN_DOUBLE
 from primalsvm.estimators.learner import Examples, keep_parameters
 from primalsvm.estimators.selection import Selecting
 from primalsvm.estimators.svc import SVC
@@ -17,9 +17,9 @@ from primalsvm.inputs import as_multiplicity
 from primalsvm.losses import Loss
 from primalsvm.options import check_integer
 from primalsvm.rows import Distant, Vector, shape
-from primalsvm.solvers.drive import choose
 from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.path import check_strengths
+from primalsvm.solvers.policy import plan_features
 from primalsvm.solvers.protocol import Solver
 
 SPAN = 10.0  # times γ = "scale", to both sides
@@ -87,7 +87,7 @@ class SVCCV(Selecting, SVC):
         loss: str | Loss = "hinge",
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
@@ -129,8 +129,8 @@ class SVCCV(Selecting, SVC):
             double = m * components_of(approximation.n_components, m) <= IN_DOUBLE
             precision = np.dtype(np.float64 if double else np.float32)
             model._build_map(approximation, X, rows.batch, precision, seed, sample_weight)
-            solver = choose(self.solver, m, model.feature_map_.n_components, NEWTON_FEATURES)
-            features = model._in_features(rows, apart=isinstance(solver, Newton))
+            solver, apart = plan_features(self.solver, m, model.feature_map_.n_components, model._problem(rows.batch))
+            features = model._in_features(rows, apart)
             if isinstance(features.batch.rows, Distant) and self.solver == "auto":
                 solver = Newton()
             yield features, solver

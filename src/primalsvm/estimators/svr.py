@@ -35,11 +35,11 @@ class SVR(KernelModel, StreamingRegressor):
         The default is "epsilon_insensitive".
     quantile : float, default=0.5
         τ of the pinball loss: the share of targets that shall lie below the prediction.
-    solver : {"auto", "newton", "dual_ascent", "asset", "pegasos"} or a solver object, default="auto"
+    solver : {"auto", "newton", "dual_ascent", "interior_point", "asset", "pegasos"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int, default=1000
-        Epochs at most.
+    max_iter : int or None, default=None
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     fit_intercept : bool, default=True
@@ -96,7 +96,7 @@ class SVR(KernelModel, StreamingRegressor):
         quantile: float = 0.5,
         solver: str | Solver = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
         max_seconds: float | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,

@@ -1,7 +1,9 @@
 """Margin losses: functions of z = y p with labels y = ±1. Their α = y θ has θ ≥ 0."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from primalsvm.losses.pieces import Piece
 
 INFINITY = math.inf
 
@@ -41,6 +43,9 @@ class Hinge(NamedTuple):
 
     def feasible(self, alpha: float, y: float) -> float:
         return y * min(max(y * alpha, 0.0), 1.0)
+
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return (Piece(y, 1.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         ascent = 1.0 - y * p
@@ -89,6 +94,9 @@ class SmoothedHinge(NamedTuple):
     def feasible(self, alpha: float, y: float) -> float:
         return y * min(max(y * alpha, 0.0), 1.0)
 
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return (Piece(y, 1.0, 1.0, self.gamma),)
+
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return y * min(max((1.0 - y * p + q * y * alpha) / (q + self.gamma), 0.0), 1.0)
 
@@ -129,6 +137,9 @@ class SquaredHinge(NamedTuple):
 
     def feasible(self, alpha: float, y: float) -> float:
         return y * max(y * alpha, 0.0)
+
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return (Piece(y, 1.0, INFINITY, 0.5),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return y * max((1.0 - y * p + q * y * alpha) / (q + 0.5), 0.0)

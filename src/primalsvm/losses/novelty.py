@@ -9,7 +9,9 @@ Its dual: w is the shortest of the means Σ cᵢ αᵢ xᵢ / Σ cᵢ αᵢ with
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from primalsvm.losses.pieces import Piece
 
 INFINITY = math.inf
 
@@ -56,6 +58,9 @@ class OneSided(NamedTuple):
 
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, 0.0), 1.0)
+
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return (Piece(1.0, 0.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         if q <= 0.0:  # the row is zero: the dual is linear in α

@@ -9,7 +9,9 @@
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from primalsvm.losses.pieces import Piece
 
 INFINITY = math.inf
 
@@ -61,6 +63,9 @@ class EpsilonInsensitive(NamedTuple):
 
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -1.0), 1.0)
+
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return Piece(1.0, y - self.epsilon, 1.0, 0.0), Piece(-1.0, -y - self.epsilon, 1.0, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         # the slope of the concave function at α' = 0 is u ∓ ε to its left and right
@@ -120,6 +125,9 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def feasible(self, alpha: float, y: float) -> float:
         return alpha
 
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return Piece(1.0, y - self.epsilon, INFINITY, 0.5), Piece(-1.0, -y - self.epsilon, INFINITY, 0.5)
+
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p + q * alpha
         if u > self.epsilon:
@@ -173,6 +181,9 @@ class Huber(NamedTuple):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -self.delta), self.delta)
 
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return Piece(1.0, y, self.delta, 1.0), Piece(-1.0, -y, self.delta, 1.0)
+
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return min(max((y - p + q * alpha) / (q + 1.0), -self.delta), self.delta)
 
@@ -223,6 +234,9 @@ class Pinball(NamedTuple):
 
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, self.tau - 1.0), self.tau)
+
+    def pieces(self, y: Any) -> tuple[Piece, ...]:
+        return Piece(1.0, y, self.tau, 0.0), Piece(-1.0, -y, 1.0 - self.tau, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p

@@ -25,8 +25,9 @@ from primalsvm.rows import (
     weight_of,
 )
 from primalsvm.solution import relative_gap
+from primalsvm.solvers import costs
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD, room_for_order
-from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.protocol import Point, Run
 from primalsvm.sums import squares
 from primalsvm.team import Team
 
@@ -156,13 +157,6 @@ class Copies(NamedTuple):
     part: Part
 
 
-class Warm(NamedTuple):
-    """A dual point to start from."""
-
-    alpha: Vector
-    centre: float
-
-
 class Ahead(NamedTuple):
     """A dual point to start from, with what is known of these very rows and weights."""
 
@@ -226,11 +220,15 @@ class DualState:
     position: int = 0  # how many of them have been visited
     sweep_gap: float = 0.0
     lagging_gap: float = np.inf  # what the last sweep added up
+    primal: float = np.inf  # P that the last sweeps suggest,
+    dual: float = 0.0  # … and D
     estimate: float = np.inf  # the relative gap that the last sweeps suggest
     trust: float = 1.0  # true gap / estimate, at the last evaluation
     work: int = 0  # rows visited since the last evaluation
+    visit_cost: float = 0.0  # operations of a visit to a row
     epoch: float = 0.0
     steps: int = 0
+    operations: float = 0.0
     finished: bool = False
     worth_evaluating: bool = False
 
@@ -269,7 +267,7 @@ def start_state(
     mean_norm = float(sampled_squared_norms(batch.rows).mean())
     total = total_weight(batch)
     ahead = isinstance(previous, Ahead)
-    warm = ahead or (isinstance(previous, DualState | Warm) and previous.alpha.shape == (m,))
+    warm = ahead or (isinstance(previous, DualState | Point) and previous.alpha.shape == (m,))
     if warm:
         alpha[:] = previous.alpha if ahead else problem.clipped(batch, previous.alpha)
     elif problem.tilt:
@@ -279,7 +277,7 @@ def start_state(
     if problem.intercept != "free":
         centre = 0.0
     elif warm:
-        centre = previous.centre
+        centre = previous.b if isinstance(previous, Point) else previous.centre
     elif problem.tilt:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
         centre = problem.best_intercept(batch, team.scores(batch.rows, v / (problem.lam * total)))
     else:  # with classes of unequal size, or far-off targets, it takes many sweeps to get even there
@@ -307,6 +305,7 @@ def start_state(
         mean_norm=mean_norm,
         shared=run.shared,
         foreseen=FORESIGHTS if ahead else 0,
+        visit_cost=costs.visits(costs.Size.of(batch.rows)) / m,
     )
     if ahead:
         foresee(batch, problem.loss, previous.scores, previous.slack, alpha, state.sleep, state.nap)
@@ -353,6 +352,7 @@ def visit(problem: Problem, part: Part, state: DualState, order: Vector, team: T
         _visit_together(problem, part, state, order, team)
     state.steps += order.shape[0]
     state.work += order.shape[0]
+    state.operations += order.shape[0] * state.visit_cost
 
 
 def _visit_together(problem: Problem, part: Part, state: DualState, order: Vector, team: Team) -> None:
@@ -422,7 +422,7 @@ def close_sweep(problem: Problem, batch: Batch, state: DualState) -> bool:
     else:  # each row's gap was measured before its step, so the sum lags behind by about one sweep's progress
         now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
     state.lagging_gap = gap
-    state.estimate = relative_gap(dual + now, dual)
+    state.primal, state.dual, state.estimate = dual + now, dual, relative_gap(dual + now, dual)
     return state.estimate * state.trust <= state.target
 
 

@@ -79,6 +79,7 @@ class Asset:
     D_G: float | None = None
     B: float | None = None
     M: int = 1000
+    name: ClassVar[str] = "asset"
     precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -69,6 +69,7 @@ class BlockAscent:
     'converged'
     """
 
+    name: ClassVar[str] = "block_ascent"
     precise: ClassVar[bool] = False
     self_paced: ClassVar[bool] = False
 

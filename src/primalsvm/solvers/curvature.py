@@ -5,7 +5,8 @@
 From one step to the next most rows stay where they are, inside or outside, and keep their hᵢ. So H is not summed anew:
 rows whose hᵢ has changed by more than a tenth are added with the difference.
 
-H only directs the steps. It is summed in single precision while the rounding is small against λ.
+H only directs the steps. It is summed in single precision while the rounding is small against λ. Where neither the
+features nor the rows inside are few enough for a factorisation, conjugate gradients solve the systems, roughly.
 """
 
 from dataclasses import dataclass
@@ -14,27 +15,27 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from primalsvm.compiled import kernel
+from primalsvm.grams import add_diagonal, add_squares, row_products
 from primalsvm.objective import Problem
 from primalsvm.rows import (
     Batch,
-    Distant,
-    Mixed,
     Rows,
     Vector,
-    add,
     fetched,
-    inner,
-    mix,
     sampled_squared_norms,
     shape,
     total_weight,
     value_dtype,
 )
+from primalsvm.solvers import costs
+from primalsvm.solvers.costs import LARGEST_FACTOR, PRODUCTS
+from primalsvm.solvers.systems import Bordered, combination, conjugate_gradients, factorise
+from primalsvm.team import Team
 
-BLOCK = 4096  # rows that are made dense at a time
 SINGLE_ENOUGH = 1.0  # rounding of a sum in single precision / λ, up to which it is harmless
 CHANGED = 0.1  # of hᵢ: a smaller change is left for later
+ROUGHLY = 0.05  # relative residual of a system that is solved by conjugate gradients
+COPIED_SHARE = 0.5  # of the rows: if fewer are inside, they are copied for these steps
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Curvature:
     counted: Vector  # hᵢ
     single: bool  # summed in single precision
     largest: float  # ‖x‖² of a row, about
+    operations: float = 0.0  # since they were last taken
 
     @classmethod
     def of(cls, rows: Rows) -> "Curvature":
@@ -52,12 +54,20 @@ class Curvature:
         single = value_dtype(rows) != np.float64
         return cls(None, np.zeros(shape(rows)[0]), single, float(sampled_squared_norms(rows).max()))
 
-    def step(self, problem: Problem, batch: Batch, h: Vector, g: Vector, g_b: float) -> tuple[Vector, float]:
+    def step(
+        self, problem: Problem, batch: Batch, h: Vector, g: Vector, g_b: float, team: Team
+    ) -> tuple[Vector, float]:
         """−(λI + H)⁻¹ (g, g_b), through the smaller of the two systems; there is a row with hᵢ > 0."""
-        inside = np.flatnonzero(h)
-        if 2 * inside.shape[0] < g.shape[0]:
-            return _step_by_rows(problem, batch, inside, np.sqrt(h[inside] / total_weight(batch)), g, g_b)
-        return self._step_by_features(problem, batch, h, g, g_b)
+        inside, d = np.flatnonzero(h), g.shape[0]
+        few_rows, few_features = inside.shape[0] <= LARGEST_FACTOR, d + 1 <= LARGEST_FACTOR
+        if few_rows and (2 * inside.shape[0] < d or not few_features):
+            self.operations += costs.row_system(costs.Size.of(batch.rows), inside.shape[0])
+            return _step_by_rows(problem, batch, inside, np.sqrt(h[inside] / total_weight(batch)), g, g_b, team)
+        if few_features:
+            self.operations += costs.factorisation(d)
+            return self._step_by_features(problem, batch, h, g, g_b)
+        self.operations += 2.0 * PRODUCTS * costs.one_pass(costs.Size.of(batch.rows))
+        return _rough_step(problem, batch, inside, h, g, g_b, team)
 
     def _step_by_features(
         self, problem: Problem, batch: Batch, h: Vector, g: Vector, g_b: float
@@ -83,6 +93,11 @@ class Curvature:
             return step[:d], float(step[d])
         return -g / problem.lam, 0.0
 
+    def take_operations(self) -> float:
+        """The operations since the last time."""
+        operations, self.operations = self.operations, 0.0
+        return operations
+
     def _forget(self, single: bool) -> None:
         self.squares = None
         self.counted[:] = 0.0
@@ -99,66 +114,50 @@ class Curvature:
         squares = np.zeros((d + 1, d + 1), order="F") if self.squares is None else self.squares
         for sign in (1.0, -1.0):
             chosen = np.flatnonzero(moved & (sign * change > 0.0))
-            self._add(squares, batch.rows, chosen, np.sqrt(np.abs(change[chosen])), sign)
+            precision: Any = np.float32 if self.single else np.float64
+            add_squares(squares, batch.rows, chosen, np.sqrt(np.abs(change[chosen])), sign, precision)
+            self.operations += costs.squares(costs.Size.of(batch.rows)) * chosen.shape[0] / h.shape[0]
         self.counted[moved] = h[moved]
         self.squares = squares
         return squares
 
-    def _add(self, squares: Vector, rows: Rows, chosen: Vector, roots: Vector, sign: float) -> None:
-        """squares ± Σ roots² (x, 1)(x, 1)ᵀ over the chosen rows, in place."""
-        if chosen.shape[0] == 0:
-            return
-        d = shape(rows)[1]
-        precision: Any = np.float32 if self.single else np.float64
-        # SciPy's BLAS only: NumPy has another, and the threads of each spin on for a while and take the other's cores
-        syrk, gemv = scipy.linalg.blas.get_blas_funcs(("syrk", "gemv"), dtype=precision)
-        total = np.zeros((d, d), precision, order="F")
-        block = np.empty((min(BLOCK, chosen.shape[0]), d), precision)
-        for first in range(0, chosen.shape[0], BLOCK):
-            part = block[: min(BLOCK, chosen.shape[0] - first)]
-            scale = roots[first : first + BLOCK].astype(precision)
-            scaled_rows(rows, chosen[first : first + BLOCK], scale, part)
-            total = syrk(1.0, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
-            squares[d, :d] += gemv(sign, part.T, scale)
-        squares[:d, :d] += total if sign > 0.0 else -total
-        squares[d, d] += sign * float(inner(roots, roots))
-
 
 def _step_by_rows(
-    problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float
+    problem: Problem, batch: Batch, inside: Vector, roots: Vector, g: Vector, g_b: float, team: Team
 ) -> tuple[Vector, float]:
     """The same with one equation a row: z = A δ_w + s δ_b,  (I + AAᵀ/λ) z = s δ_b − A g/λ,  μ δ_b + sᵀz = −g_b.
 
-    A are the rows times s = √(hᵢ/Σc).
+    A are the rows inside times s = √(hᵢ/Σc).
     """
     lam = problem.lam
-    A = np.empty((inside.shape[0], g.shape[0]))
-    scaled_rows(batch.rows, inside, roots, A)
-    factor = scipy.linalg.cho_factor(np.eye(A.shape[0]) + A @ A.T / lam, overwrite_a=True, check_finite=False)
-    z = scipy.linalg.cho_solve(factor, -(A @ g) / lam, check_finite=False)
+    rows = fetched(batch.rows, inside)
+    every = np.arange(inside.shape[0])
+    matrix = row_products(rows, every)
+    matrix *= roots[:, None] / lam
+    matrix *= roots
+    matrix[every, every] += 1.0
+    solve = factorise(matrix)
+    z = solve(-roots * team.scores(rows, g) / lam)
     step_b = 0.0
     if problem.intercept != "none":
-        pulled = scipy.linalg.cho_solve(factor, roots, check_finite=False)
+        pulled = solve(roots)
         mu = lam if problem.intercept == "penalized" else 0.0
         step_b = float((-g_b - roots @ z) / (mu + roots @ pulled))
         z = z + step_b * pulled
-    return -(g + A.T @ z) / lam, step_b
+    return -(g + combination(rows, roots * z, team)) / lam, step_b
 
 
-@kernel
-def densify(rows, chosen, scale, out):  # type: ignore[no-untyped-def]  # compiled
-    """out[k] = scale[k] · row chosen[k], as dense rows."""
-    for k in range(chosen.shape[0]):
-        line = out[k]
-        line[:] = 0.0
-        add(rows, np.uint64(chosen[k]), scale[k], line)
-
-
-def scaled_rows(rows: Rows, chosen: Vector, scale: Vector, out: Vector) -> None:
-    """out[k] = scale[k] · row chosen[k], whatever the rows are."""
-    if isinstance(rows, Mixed):
-        mix(rows.base.values[chosen] * scale[:, None], rows.mixing, out)
-        return
-    if isinstance(rows, Distant):
-        rows, chosen = fetched(rows, chosen), np.arange(chosen.shape[0])
-    densify(rows, chosen, scale, out)
+def _rough_step(
+    problem: Problem, batch: Batch, inside: Vector, h: Vector, g: Vector, g_b: float, team: Team
+) -> tuple[Vector, float]:
+    """The same by conjugate gradients, with M's diagonal as preconditioner."""
+    rows, k = batch.rows, h / total_weight(batch)
+    if inside.shape[0] <= COPIED_SHARE * h.shape[0]:
+        rows, k = fetched(rows, inside), k[inside]
+    diagonal = np.full(g.shape[0], problem.lam)
+    add_diagonal(diagonal, rows, k)
+    corner = {"none": 1.0, "penalized": problem.lam + k.sum(), "free": k.sum()}[problem.intercept]
+    return conjugate_gradients(
+        Bordered(problem, rows, k, team),
+        lambda r, r_b: (r / diagonal, r_b / corner), -g, -g_b, ROUGHLY, PRODUCTS,
+    )  # fmt: skip

@@ -63,6 +63,7 @@ class CuttingState:
     futile: int = 0
     epoch: float = 0.0
     steps: int = 0
+    operations: float = np.inf  # not counted
     finished: bool = False
     worth_evaluating: bool = True  # all is known: it costs nothing
 
@@ -87,6 +88,7 @@ class CuttingPlanes:
     array([2.])
     """
 
+    name: ClassVar[str] = "cutting_planes"
     precise: ClassVar[bool] = False
     self_paced: ClassVar[bool] = False
 

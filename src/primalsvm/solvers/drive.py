@@ -16,22 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from primalsvm.inputs import as_batch
-from primalsvm.objective import Evaluation, Objective, Problem, check_signs, check_targets
-from primalsvm.options import check_choice
-from primalsvm.rows import CSR, Batch, Rows, shape
+from primalsvm.objective import Evaluation, Objective, Problem
+from primalsvm.rows import Batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
-from primalsvm.solvers.asset import Asset
-from primalsvm.solvers.dual_ascent import DualAscent
-from primalsvm.solvers.newton import Newton
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Run, Solver
 from primalsvm.team import Team, team_for
 
 SMALL = 100_000  # m·d below which a precise solver simply solves the problem
-FEW_FEATURES = 256  # up to which a Newton step costs about as much as a few sweeps of dual ascent;
-DENSE_FEATURES = 512  # … of dense rows, where BLAS is fast and dual ascent slow: such features often vary together
 PRECISE = 1e-10  # … to this relative gap
+EPOCHS = 1000  # that a run may always take,
+OPERATIONS = 1e11  # … and what it may take in any case (`costs`), a minute or two;
+OPERATIONS_IF_SMALL = 1e9  # … for a small problem, which is solved far beyond `tol`, a second or two
 ROUNDING = 1e-9  # of a gap, relative;
 ROUNDING_OF_LOSSES = 1e-13  # … and of means of losses around 1
 
@@ -66,8 +62,9 @@ class Stops:
     ----------
     tol : float
         Relative duality gap to reach: gap ≤ tol · max(|P|, |D|).
-    max_iter : int
-        Epochs at most.
+    max_iter : int or None
+        Epochs at most. None: no limit on epochs that are cheap; a run stops after 1,000 epochs or 1e11 operations (a
+        minutes), whichever comes last.
     max_seconds : float or None
         Seconds at most, looked at after every chunk of rows.
     certify : bool
@@ -77,7 +74,7 @@ class Stops:
     """
 
     tol: float = 1e-3
-    max_iter: int = 1000
+    max_iter: int | None = None
     max_seconds: float | None = None
     certify: bool = True
     patience: int = 5
@@ -85,113 +82,22 @@ class Stops:
     def __post_init__(self) -> None:
         if not self.tol > 0:
             raise ValueError(f"tol must be positive, got {self.tol!r}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter!r}")
+        if self.max_iter is not None and self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1 or None, got {self.max_iter!r}")
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise ValueError(f"max_seconds must be positive or None, got {self.max_seconds!r}")
         if self.patience < 1:
             raise ValueError(f"patience must be at least 1, got {self.patience!r}")
 
+    @property
+    def epochs(self) -> int:
+        """Epochs that a run may take whatever they cost."""
+        return EPOCHS if self.max_iter is None else self.max_iter
 
-def solve(
-    problem: Problem,
-    X: Any,
-    y: npt.ArrayLike,
-    *,
-    sample_weight: npt.ArrayLike | None = None,
-    solver: "str | Solver" = "auto",
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    max_seconds: float | None = None,
-    certify: bool = True,
-    validation: tuple[Any, npt.ArrayLike] | None = None,
-    patience: int = 5,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    start: Solution | None = None,
-) -> Solution:
-    """Solve a problem on arrays.
-
-    Parameters
-    ----------
-    problem : Problem
-    X : ndarray or SciPy sparse matrix of shape (m, d)
-    y : labels −1 and +1; for a regression loss, any numbers
-    sample_weight : weights cᵢ ≥ 0, one per row
-    solver : "auto", "asset", "dual_ascent", "newton", "pegasos", or a solver object
-    tol, max_iter, max_seconds, certify, patience : see `Stops`
-    validation : (X, y) held out; the point with the lowest error there is kept
-    n_jobs : threads; None is one, −1 all cores
-    random_state : seed
-    start : a previous solution to go on from
-
-    Returns
-    -------
-    Solution
-
-    Examples
-    --------
-    >>> from primalsvm import Hinge, Problem, solve
-    >>> X = np.array([[2.0], [1.0], [-1.0], [-3.0]])
-    >>> solution = solve(Problem(Hinge(), lam=0.1, intercept="free"), X, [1, 1, -1, -1])
-    >>> solution.w.round(6), round(solution.b, 6), solution.status.value
-    (array([1.]), 0.0, 'converged')
-    """
-    batch = as_batch(X, y, sample_weight)
-    check_targets(problem, batch)
-    held_out = None if validation is None else as_batch(*validation)
-    if held_out is not None:
-        if problem.loss.of_signs:
-            check_signs(held_out)
-        if shape(held_out.rows)[1] != shape(batch.rows)[1]:
-            raise ValueError("the validation rows have another number of features than X")
-    return drive(
-        problem,
-        batch,
-        choose(solver, *shape(batch.rows), few_features(batch.rows)),
-        Stops(tol, max_iter, max_seconds, certify, patience),
-        validation=held_out,
-        n_jobs=n_jobs,
-        seed=random_state,
-        start=start,
-    )
-
-
-def choose(solver: "str | Solver", m: int, d: int, few_features: int = FEW_FEATURES) -> Solver:
-    """The solver object of a name, or the object itself.
-
-    "auto" takes `Newton` where its d × d systems are cheap (few features, or little data) and `DualAscent` elsewhere.
-
-    Examples
-    --------
-    >>> choose("auto", 500_000, 54), choose("auto", 500_000, 50_000), choose("auto", 50, 1_000)
-    (Newton(), DualAscent(shrinking=True), Newton())
-    """
-    if not isinstance(solver, str):
-        if isinstance(solver, type) or not hasattr(solver, "advance"):
-            raise TypeError(f"solver must be a name or a solver object such as DualAscent(), got {solver!r}")
-        return solver
-    if solver == "auto":
-        solver = "newton" if m * d < SMALL or (d <= few_features and m >= d) else "dual_ascent"
-    by_name: dict[str, Solver] = {
-        "asset": Asset(),
-        "dual_ascent": DualAscent(),
-        "newton": Newton(),
-        "pegasos": Pegasos(),
-    }
-    check_choice("solver", solver, ("auto", *by_name), "or give a solver object")
-    return by_name[solver]
-
-
-def few_features(rows: Rows) -> int:
-    """Up to how many features `Newton` is the choice.
-
-    Examples
-    --------
-    >>> few_features(as_batch(np.eye(3), [1, -1, 1]).rows)
-    512
-    """
-    return FEW_FEATURES if isinstance(rows, CSR) else DENSE_FEATURES
+    def exhausted(self, epoch: float, operations: float, small: bool) -> bool:
+        """Whether a run has taken what it may take."""
+        most = OPERATIONS_IF_SMALL if small else OPERATIONS
+        return epoch >= self.epochs and (self.max_iter is not None or operations >= most)
 
 
 def drive(
@@ -213,7 +119,7 @@ def drive(
     `keep` is handed a snapshot after every chunk, and whether it is the last because the run is cut short; a run that
     is given one as `resume` goes on from there.
     """
-    with team_for(n_jobs) as team, interrupts() as interrupted:
+    with team_for(n_jobs) as team, team.blas_limited(), interrupts() as interrupted:
         steps = running(
             problem, batch, solver, stops, team, interrupted, validation=validation, seed=seed,
             start=None if start is None else start.state, watch=watch, resume=resume, keep=keep,
@@ -248,9 +154,9 @@ def running(
     solver = _prepared(solver, problem, batch)
     small = m * d < SMALL and solver.precise and stops.certify
     target = min(stops.tol, PRECISE) if small else stops.tol
-    run = Run(target, stops.certify, stops.max_iter, seed, shared)
+    run = Run(target, stops.certify, stops.epochs, seed, shared)
     begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
-    keeper = _Keeper(problem, validation, stops, team)
+    keeper = _Keeper(problem, validation, stops, team, solver.name)
     if resume is None:
         state = solver.start(problem, batch, run, team, start)
     else:
@@ -266,13 +172,14 @@ def running(
             status = Status.INTERRUPTED
         elif state.finished:
             status = Status.FINISHED if solver.self_paced or not stops.certify else Status.STALLED
-        elif state.epoch >= stops.max_iter and not solver.self_paced:
+        elif not solver.self_paced and stops.exhausted(state.epoch, state.operations, small):
             status = Status.MAX_ITER
         elif stops.max_seconds is not None and seconds >= stops.max_seconds:
             status = Status.MAX_SECONDS
         new_epoch = validation is not None and int(state.epoch) > epoch
+        long_enough = epoch < stops.epochs <= state.epoch  # a solver that goes on for longer may never be as good again
         epoch = int(state.epoch)
-        due = new_epoch or (stops.certify and state.worth_evaluating)
+        due = new_epoch or (stops.certify and (state.worth_evaluating or long_enough))
         cut_short = status in (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
         if keep is not None and cut_short and not due:  # before the evaluation that only this end asks for
             keep(keeper.snapshot(state, seconds), True)
@@ -291,7 +198,7 @@ def running(
             status = Status.EARLY_STOPPING
         if watch is not None:
             seconds = time.perf_counter() - begin
-            watch(Progress(state.epoch, stops.max_iter, keeper.relative_gap, stops.tol, seconds))
+            watch(Progress(state.epoch, stops.epochs, keeper.relative_gap, stops.tol, seconds))
         if keep is not None and (status is None or (cut_short and due and status is not Status.CONVERGED)):
             keep(keeper.snapshot(state, seconds), cut_short)
         yield
@@ -331,8 +238,9 @@ def _prepared(solver: Solver, problem: Objective, batch: Batch) -> Solver:
 class _Keeper:
     """Keeps the best evaluation, the best lower bound and the trace."""
 
-    def __init__(self, problem: Objective, validation: Batch | None, stops: Stops, team: Team) -> None:
+    def __init__(self, problem: Objective, validation: Batch | None, stops: Stops, team: Team, solver: str) -> None:
         self.problem = problem
+        self.solver = solver
         self.validation = validation
         self.stops = stops
         self.team = team
@@ -354,7 +262,10 @@ class _Keeper:
             self.best, self.merit, self.stale = evaluation, merit, 0
         elif self.validation is not None:
             self.stale += 1
-        self.trace.append(epoch, steps, time.perf_counter() - begin, evaluation.primal, evaluation.dual, error)
+        self.trace.append(
+            epoch, steps, time.perf_counter() - begin, evaluation.primal, evaluation.dual, error,
+            evaluation.solver or self.solver,
+        )  # fmt: skip
 
     def snapshot(self, state: Any, seconds: float) -> Snapshot:
         """All that is kept, with the state."""
@@ -410,7 +321,7 @@ def sentence(
         advice = "only rounding is left to it; scale the features" + stronger
         return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_ITER:
-        advice = f"raise max_iter, scale the features{stronger}"
+        advice = f"{'raise' if stops.max_iter else 'set'} max_iter, scale the features{stronger}"
         return f"stopped after {epoch:.4g} epochs at {reached}{short}: {advice}"
     if status is Status.MAX_SECONDS:
         return (

@@ -49,7 +49,6 @@ from primalsvm.solvers.ascent import (
     Copies,
     DualState,
     Part,
-    Warm,
     chunk_length,
     close_sweep,
     foresee,
@@ -59,7 +58,7 @@ from primalsvm.solvers.ascent import (
     visit,
 )
 from primalsvm.solvers.order import interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.protocol import Point, Run
 from primalsvm.team import Team
 
 COPIED_SWEEPS = 4  # over the copies, for each one over all rows (text: 3 to 5 best)
@@ -90,6 +89,7 @@ class DualAscent:
     """
 
     shrinking: bool = True
+    name: ClassVar[str] = "dual_ascent"
     precise: ClassVar[bool] = True
     self_paced: ClassVar[bool] = False
 
@@ -164,6 +164,11 @@ class DualAscent:
         """The running mean of w, and b (if free, its centre)."""
         return own_point(problem, state)
 
+    def hand_over(self, problem: Problem, batch: Batch, state: DualState) -> Point:
+        """α, and the running mean of w."""
+        w, b = own_point(problem, state)
+        return Point(state.alpha, b, w)
+
 
 def copy_moving(batch: Batch, state: DualState, moving: Vector, share: float, sweeps: int) -> None:
     """Have the next sweeps go over copies of the rows that move, with what is kept of each, if these are few."""
@@ -185,7 +190,7 @@ def sharpen(problem: Problem, batch: Batch, alpha: Vector, centre: float, sweeps
     """A dual point better than α, by some sweeps of dual ascent around the intercept `centre`."""
     solver = DualAscent(shrinking=False)
     run = Run(target=TRUST_V_UNTIL, certify=True, max_iter=sweeps, seed=0)
-    state = solver.start(problem, batch, run, team, Warm(alpha, centre))
+    state = solver.start(problem, batch, run, team, Point(alpha, centre))
     while state.epoch < sweeps:
         state = solver.advance(problem, batch, state, team)
     found: Vector = state.alpha

@@ -35,6 +35,7 @@ from primalsvm.rows import (
     weight_of,
 )
 from primalsvm.solution import Certificate, Solution, Status, Trace, relative_gap
+from primalsvm.solvers import costs
 from primalsvm.solvers.ascent import (
     CHUNK,
     LEAST_TRUST,
@@ -43,7 +44,6 @@ from primalsvm.solvers.ascent import (
     RELAXED_FROM,
     SLACK,
     DualState,
-    Warm,
     memory_after,
     strength_of,
     trust_after,
@@ -51,6 +51,8 @@ from primalsvm.solvers.ascent import (
 from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
+from primalsvm.solvers.protocol import Point
+from primalsvm.solvers.sequence import APART, Mark, Stage, forecast
 from primalsvm.sums import dual_sums, loss_sums
 from primalsvm.vectors import (
     add_outer,
@@ -66,6 +68,7 @@ from primalsvm.vectors import (
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # unless the estimates promise that it pays sooner, or exclude it; a quarter more later
 PROMISING_SHARE = 0.9  # of the problems that are left: then it is worth while to evaluate them
+JOINT_SHARE = 0.5  # operations of a visit for each problem / those of a visit alone (letter: a third, text: a half)
 FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
@@ -183,7 +186,9 @@ class Joint:
     square: Vector  # ‖v_k‖²
     dual_sum: Vector  # Σ cᵢ (−ℓ*(−α_ik))
     lagging: Vector  # the gaps that the last sweep added up
-    estimate: Vector  # the relative gaps that the last sweeps suggest
+    primal: Vector  # P that the last sweeps suggest,
+    dual: Vector  # … D,
+    estimate: Vector  # … and the relative gaps
     trust: Vector  # true gap / estimate, at the last evaluation
 
     def keep(self, rows: Rows, those: Vector) -> None:
@@ -194,7 +199,19 @@ class Joint:
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, those]))
         for name in ("V", "mean"):
             setattr(self, name, selected(rows, getattr(self, name), those))
-        for name in ("left", "beta", "mean_beta", "centre", "square", "dual_sum", "lagging", "estimate", "trust"):
+        for name in (
+            "left",
+            "beta",
+            "mean_beta",
+            "centre",
+            "square",
+            "dual_sum",
+            "lagging",
+            "primal",
+            "dual",
+            "estimate",
+            "trust",
+        ):
             setattr(self, name, getattr(self, name)[those])
 
 
@@ -205,11 +222,12 @@ def solve_jointly(
     interrupted: Callable[[], bool],
     *,
     sweeps: int,
+    stage: Stage,
     seed: int,
     start: Sequence[Any],
     watch: Callable[[Progress], None] | None = None,
-) -> list[Solution]:
-    """The solution of every problem, each to its own certificate.
+) -> tuple[list[Solution], bool]:
+    """The solution of every problem, each to its own certificate; and whether those left were given up.
 
     Parameters
     ----------
@@ -217,6 +235,7 @@ def solve_jointly(
     batches : the same rows and weights, with the labels −1 and +1 of each
     stops : tol, max_iter and max_seconds, for each
     sweeps : at most; if max_iter is less, that many
+    stage : how much work a problem may still seem to need; if most need more, those left are given up
     start : for each a previous state to go on from, or None
     """
     begin = perf_counter()
@@ -233,6 +252,13 @@ def solve_jointly(
     traces = [Trace() for _ in range(K)]
     found: dict[int, Solution] = {}
     epoch = steps = since = 0
+    operations, next_mark, per_visit = (
+        0.0,
+        stage.first_mark or 0.0,
+        JOINT_SHARE * costs.visits(costs.Size.of(batch.rows)) / m,
+    )
+    marks: dict[int, Mark] = {}
+    hopeless = False
     while len(found) < K:
         awake = interleave(shuffled_runs(rng, m), run_length(m), m, sleep, order)
         gap, gain = np.zeros(joint.left.size), np.zeros(joint.left.size)
@@ -250,19 +276,28 @@ def solve_jointly(
             if status is not None:
                 break
         epoch, steps, since = epoch + 1, steps + awake, since + 1
-        if status is None and epoch >= min(sweeps, stops.max_iter):
-            status = Status.MAX_ITER
+        operations += awake * per_visit
         joint.dual_sum += gain
         close_sweep(problem, joint, epoch, gap, total, strength)
+        if operations >= next_mark:
+            now = {
+                int(number): Mark(operations, float(primal), float(dual))
+                for number, primal, dual in zip(joint.left, joint.primal, joint.dual, strict=True)
+            }
+            needed = [forecast(marks[number], mark, target) for number, mark in now.items() if number in marks]
+            hopeless = bool(needed) and float(np.median(needed)) > stage.patience
+            marks, next_mark = now, APART * operations
+        if status is None and (hopeless or epoch >= min(sweeps, stops.epochs)):
+            status = Status.MAX_ITER
         promising = np.mean(joint.estimate * joint.trust <= target) >= PROMISING_SHARE
         overdue = since >= max(SWEEPS_PER_EVALUATION, epoch // 4) and joint.estimate.min() * LEAST_TRUST <= target
         if status is None and not promising and not overdue:
             continue
         since, seconds, open_problems = 0, perf_counter() - begin, []
-        given_up = status is Status.MAX_ITER and epoch < stops.max_iter  # by this solver: another will go on
-        for column, (w, b, primal, dual) in enumerate(evaluated(problem, batch, batches, joint, total)):
+        given_up = status is Status.MAX_ITER and (stops.max_iter is None or epoch < stops.max_iter)  # others go on
+        for column, (w, b, primal, dual, _) in enumerate(evaluated(problem, batch, batches, joint, total)):
             number = int(joint.left[column])
-            traces[number].append(epoch, steps, seconds, primal, dual, np.nan)
+            traces[number].append(epoch, steps, seconds, primal, dual, solver="dual_ascent")
             reached = relative_gap(primal, dual)
             joint.trust[column] = trust_after(reached, float(joint.estimate[column]))
             joint.estimate[column] = reached
@@ -276,12 +311,12 @@ def solve_jointly(
                 message=sentence(ended, float(epoch), reached, stops),
                 trace=traces[number].array(), n_epochs=float(epoch), n_steps=steps, seconds=seconds,
                 solver=DualAscent(),
-                state=Warm(joint.alpha[:, column].astype(np.float64), float(joint.centre[column])),
+                state=Point(joint.alpha[:, column].astype(np.float64), float(joint.centre[column]), w),
             )  # fmt: skip
         if watch is not None:
-            watch(Progress(epoch, stops.max_iter, float(joint.estimate.max()), stops.tol, seconds))
+            watch(Progress(epoch, stops.epochs, float(joint.estimate.max()), stops.tol, seconds))
         joint.keep(batch.rows, np.array(open_problems, np.intp))
-    return [found[k] for k in range(K)]
+    return [found[k] for k in range(K)], hopeless
 
 
 def begun(problem: Problem, rows: Rows, batches: Sequence[Batch], dtype: Any, start: Sequence[Any]) -> Joint:
@@ -291,12 +326,14 @@ def begun(problem: Problem, rows: Rows, batches: Sequence[Batch], dtype: Any, st
     alpha, centre, beta = np.zeros((m, K), dtype), np.zeros(K), np.zeros(K)
     V, somewhere = room_for(rows, K, dtype), False
     for k, (one, previous) in enumerate(zip(batches, start, strict=True)):
-        warm = isinstance(previous, Warm | DualState) and previous.alpha.shape == (m,)
+        warm = isinstance(previous, Point | DualState) and previous.alpha.shape == (m,)
         if warm:
             alpha[:, k] = problem.clipped(one, previous.alpha)
             somewhere = True
         if problem.intercept == "free":
-            centre[k] = previous.centre if warm else problem.best_constant(one)
+            centre[k] = (
+                (previous.b if isinstance(previous, Point) else previous.centre) if warm else problem.best_constant(one)
+            )
     if somewhere:
         combination_of(batch, alpha, V)
     return Joint(
@@ -311,6 +348,8 @@ def begun(problem: Problem, rows: Rows, batches: Sequence[Batch], dtype: Any, st
         centre=centre,
         square=squared_norms(rows, V, K) if somewhere else np.zeros(K),
         lagging=np.full(K, np.inf),
+        primal=np.full(K, np.inf),
+        dual=np.zeros(K),
         estimate=np.full(K, np.inf),
         trust=np.full(K, FIRST_TRUST),
     )
@@ -342,6 +381,7 @@ def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: 
     dual = joint.dual_sum / total - problem.penalty(s * s * joint.square, s * joint.beta)
     now = gap * np.minimum(1.0, gap / np.maximum(joint.lagging, 1e-300)) if epoch > 1 else gap  # it lags by a sweep
     joint.lagging = gap
+    joint.primal, joint.dual = dual + now, dual
     joint.estimate = now / np.maximum(np.maximum(np.abs(dual + now), np.abs(dual)), 1e-300)
 
 

@@ -38,6 +38,7 @@ class KernelPegasos:
     """
 
     pegasos: Pegasos
+    name: ClassVar[str] = "kernel_pegasos"
     precise: ClassVar[bool] = False
 
     @property

@@ -46,6 +46,7 @@ class PairState:
     bound: float = -np.inf
     epoch: float = 0.0
     steps: int = 0
+    operations: float = np.inf  # not counted
     finished: bool = False
     worth_evaluating: bool = False
 
@@ -98,6 +99,7 @@ class PairPegasos:
     """
 
     pegasos: Pegasos = field(default_factory=Pegasos)
+    name: ClassVar[str] = "pair_pegasos"
     precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -29,13 +29,16 @@ from primalsvm.compiled import kernel
 from primalsvm.inputs import as_batch, as_targets
 from primalsvm.losses import Loss, by_name
 from primalsvm.objective import ALONE, Problem, check_targets
-from primalsvm.rows import Batch, Vector, shape, total_weight
+from primalsvm.rows import Batch, Vector, total_weight
 from primalsvm.solution import Solution, Status
 from primalsvm.solvers.ascent import SLACK, Ahead, DualState
-from primalsvm.solvers.drive import Progress, Stops, choose, drive, few_features
+from primalsvm.solvers.costs import Size
+from primalsvm.solvers.drive import Progress, Stops, drive
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.newton import WARMER, NewtonState
+from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.sequence import SequenceState, present
 from primalsvm.solvers.together import drive_together
 from primalsvm.team import Team
 
@@ -82,7 +85,7 @@ def svm_path(
     penalize_intercept: bool = False,
     solver: str | Solver = "auto",
     tol: float = 1e-3,
-    max_iter: int = 1000,
+    max_iter: int | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     verbose: int = 0,
@@ -134,7 +137,7 @@ def svm_path(
         top = max(strongest(problem, batch) for batch in batches)
         lams = np.geomspace(top, top * 10.0**-DECADES, POINTS)
     strengths = check_strengths("lams", lams)
-    chosen = choose(solver, *shape(first.rows), few_features(first.rows))
+    chosen = choose(solver, Size.of(first.rows), loss)
     found: dict[float, list[Solution]] = {}
     for lam, point in follow(
         problem, strengths, batches, chosen, Stops(tol, max_iter), n_jobs=n_jobs, seed=random_state
@@ -282,9 +285,15 @@ def gap_of(solution: Solution) -> float:
 
 def rounded(solution: Solution) -> Solution:
     """The same, but Newton's kinks are rounded again: at another λ the rows at the margin are others."""
-    if not isinstance(solution.state, NewtonState):
-        return solution
-    return replace(solution, state=replace(solution.state, q=max(NEWTON_Q / WARMER, solution.state.q)))
+    state = solution.state
+    if isinstance(state, SequenceState) and isinstance(state.inner, NewtonState):
+        return replace(solution, state=replace(state, inner=with_larger_q(state.inner)))
+    return replace(solution, state=with_larger_q(state)) if isinstance(state, NewtonState) else solution
+
+
+def with_larger_q(state: NewtonState) -> NewtonState:
+    """A state of Newton from which it begins at `NEWTON_Q`."""
+    return replace(state, q=max(NEWTON_Q / WARMER, state.q))
 
 
 class Seen(NamedTuple):
@@ -308,6 +317,7 @@ class Known(NamedTuple):
 
 def known(lam: float, solver: Solver, state: Any, foreseen: Vector | None) -> Known | None:
     """What a state of dual ascent tells, if rows may sleep and its point was evaluated; with what had been foreseen."""
+    solver, state = present(solver, state)
     if not (isinstance(solver, DualAscent) and solver.shrinking and isinstance(state, DualState)):
         return None
     if not state.scores.size:

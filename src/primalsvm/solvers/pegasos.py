@@ -93,6 +93,7 @@ class Pegasos:
     offset: float | Literal["auto"] = "auto"
     epsilon: float | None = None
     delta: float | None = None
+    name: ClassVar[str] = "pegasos"
     precise: ClassVar[bool] = False
     sample: ClassVar[int] = SAMPLE
 

@@ -17,11 +17,21 @@ class Run(NamedTuple):
     shared: bool = False  # other problems take turns on the same rows: chunks should fit the cache
 
 
+class Point(NamedTuple):
+    """Where a solver may begin: what another one hands over, or what is known from elsewhere."""
+
+    alpha: Vector  # a dual point
+    b: float
+    w: Vector | None = None  # None: w(α)
+
+
 class State(Protocol):
     """What the driver reads of a solver's state. A state is picklable and is the solver's only memory."""
 
     epoch: float
     steps: int
+    operations: float  # work so far (`costs`); inf: not counted
+    target: float  # relative gap to reach
     finished: bool  # the solver has done all it was asked to do
     worth_evaluating: bool  # the gap may have reached the target, or an evaluation is due
 
@@ -31,6 +41,10 @@ class Solver(Protocol):
 
     The problem is of the kind that the solver is for: most know `Problem`, some an objective of its own.
     """
+
+    @property
+    def name(self) -> str:
+        """What the history calls it."""
 
     @property
     def precise(self) -> bool:

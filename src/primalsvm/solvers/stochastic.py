@@ -108,6 +108,7 @@ class StochasticState:
     taken: int = 0  # steps of this try
     epoch: float = 0.0
     steps: int = 0
+    operations: float = np.inf  # not counted
     finished: bool = False
     worth_evaluating: bool = False
 

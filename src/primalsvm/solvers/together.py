@@ -13,12 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from primalsvm.objective import Problem
-from primalsvm.rows import CSR, Batch, Dense
+from primalsvm.rows import CSR, Batch, Dense, shape
 from primalsvm.solution import Solution, Status
-from primalsvm.solvers.drive import Progress, Stops, interrupts, running, sentence
+from primalsvm.solvers import costs
+from primalsvm.solvers.costs import Size
+from primalsvm.solvers.drive import SMALL, Progress, Stops, interrupts, running, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.joint_ascent import solve_jointly
+from primalsvm.solvers.policy import LOOK
 from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.team import Team, team_for
 
 SWEEPS = 100  # of all problems at once, before each goes on alone: rows that sleep in one are awake in others
@@ -35,11 +39,10 @@ def drive_together(
     seed: int = 0,
     start: Sequence[Solution] | None = None,
     watch: Callable[[Progress], None] | None = None,
-    sweeps: int | None = None,
 ) -> list[Solution]:
     """The solution of each problem, as `drive` finds it. The batches have the same rows, and labels of their own.
 
-    They begin with some `sweeps` of joint dual ascent; None: if the solver is `DualAscent`.
+    They begin with some sweeps of joint dual ascent, if the solver is `DualAscent` or a `SolverSequence`.
 
     Examples
     --------
@@ -52,9 +55,8 @@ def drive_together(
     >>> np.allclose(first.w, -second.w)
     True
     """
-    if sweeps is None:
-        sweeps = SWEEPS if isinstance(solver, DualAscent) else 0
-    jointly = sweeps > 0 and isinstance(batches[0].rows, CSR | Dense) and stops.certify and validation is None
+    joint = joint_stage(solver, batches[0])
+    jointly = joint is not None and stops.certify and validation is None
     with team_for(n_jobs) as team, interrupts() as interrupted:
 
         def solve(first: int, last: int) -> list[Solution]:
@@ -63,15 +65,18 @@ def drive_together(
             own = batches[first:last]
             before = [None for _ in own] if start is None else [one.state for one in start[first:last]]
             ahead: list[Solution] = []
-            if jointly:
-                ahead = solve_jointly(
-                    problem, own, stops, interrupted, sweeps=sweeps, seed=seed, start=before, watch=told
-                )
+            rest = solver
+            if jointly and joint is not None:
+                ahead, hopeless = solve_jointly(
+                    problem, own, stops, interrupted,
+                    sweeps=SWEEPS, stage=joint, seed=seed, start=before, watch=told,
+                )  # fmt: skip
                 before = [one.state for one in ahead]
+                rest = solver.after("dual_ascent") if hopeless and isinstance(solver, SolverSequence) else solver
             left = [k for k in range(len(own)) if not ahead or unfinished(ahead[k], stops)]
             runs = [
                 running(
-                    problem, own[k], solver, left_of(stops, ahead[k]) if ahead else stops, alone, interrupted,
+                    problem, own[k], rest, left_of(stops, ahead[k]) if ahead else stops, alone, interrupted,
                     validation=None if validation is None else validation[first + k], seed=seed,
                     start=before[k], watch=told, shared=True,
                 )
@@ -89,6 +94,25 @@ def drive_together(
     return [solution for part in parts for solution in part]
 
 
+def joint_stage(solver: Solver, batch: Batch) -> Stage | None:
+    """How long all problems are solved at once, if they are.
+
+    A sequence that begins with another solver gets some sweeps too: over all problems they cost less than the first
+    steps for each of them.
+    """
+    if not isinstance(batch.rows, CSR | Dense):
+        return None
+    if isinstance(solver, DualAscent):
+        return Stage(solver)
+    if not isinstance(solver, SolverSequence):
+        return None
+    m, d = shape(batch.rows)
+    first = solver.stages[0]
+    if isinstance(first.solver, DualAscent):
+        return first
+    return None if m * d < SMALL else Stage(DualAscent(), first.patience, LOOK * costs.visits(Size.of(batch.rows)))
+
+
 def taking_turns(runs: list[Generator[None, None, Solution]]) -> list[Solution]:
     """A chunk of each run that is not over yet, again and again."""
     found: dict[int, Solution] = {}
@@ -104,13 +128,14 @@ def taking_turns(runs: list[Generator[None, None, Solution]]) -> list[Solution]:
 
 def unfinished(solution: Solution, stops: Stops) -> bool:
     """Whether joint ascent has given up on it, while there is time."""
-    return solution.status is Status.MAX_ITER and solution.n_epochs < stops.max_iter
+    return solution.status is Status.MAX_ITER and (stops.max_iter is None or solution.n_epochs < stops.max_iter)
 
 
 def left_of(stops: Stops, solution: Solution) -> Stops:
     """What is left of the epochs and the seconds."""
     seconds = None if stops.max_seconds is None else max(stops.max_seconds - solution.seconds, 1e-9)
-    return replace(stops, max_iter=max(1, stops.max_iter - int(solution.n_epochs)), max_seconds=seconds)
+    epochs = None if stops.max_iter is None else max(1, stops.max_iter - int(solution.n_epochs))
+    return replace(stops, max_iter=epochs, max_seconds=seconds)
 
 
 def continued(before: Solution, after: Solution, stops: Stops) -> Solution:

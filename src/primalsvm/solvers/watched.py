@@ -31,6 +31,11 @@ class Watched:
     epochs: tuple[int, ...]
 
     @property
+    def name(self) -> str:
+        """As the solver."""
+        return self.solver.name
+
+    @property
     def precise(self) -> bool:
         """As the solver."""
         return self.solver.precise

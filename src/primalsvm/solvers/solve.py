@@ -1,0 +1,79 @@
+"""Solve a problem on arrays: the entry to the layer below the estimators."""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from primalsvm.inputs import as_batch
+from primalsvm.objective import Problem, check_signs, check_targets
+from primalsvm.rows import shape
+from primalsvm.solution import Solution
+from primalsvm.solvers.costs import Size
+from primalsvm.solvers.drive import Stops, drive
+from primalsvm.solvers.policy import choose
+from primalsvm.solvers.protocol import Solver
+
+
+def solve(
+    problem: Problem,
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    solver: "str | Solver" = "auto",
+    tol: float = 1e-3,
+    max_iter: int | None = None,
+    max_seconds: float | None = None,
+    certify: bool = True,
+    validation: tuple[Any, npt.ArrayLike] | None = None,
+    patience: int = 5,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    start: Solution | None = None,
+) -> Solution:
+    """Solve a problem on arrays.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or SciPy sparse matrix of shape (m, d)
+    y : labels −1 and +1; for a regression loss, any numbers
+    sample_weight : weights cᵢ ≥ 0, one per row
+    solver : "auto", "asset", "dual_ascent", "interior_point", "newton", "pegasos", or a solver object
+    tol, max_iter, max_seconds, certify, patience : see `Stops`
+    validation : (X, y) held out; the point with the lowest error there is kept
+    n_jobs : threads; None is one, −1 all cores
+    random_state : seed
+    start : a previous solution to go on from
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primalsvm import Hinge, Problem, solve
+    >>> X = np.array([[2.0], [1.0], [-1.0], [-3.0]])
+    >>> solution = solve(Problem(Hinge(), lam=0.1, intercept="free"), X, [1, 1, -1, -1])
+    >>> solution.w.round(6), round(solution.b, 6), solution.status.value
+    (array([1.]), 0.0, 'converged')
+    """
+    batch = as_batch(X, y, sample_weight)
+    check_targets(problem, batch)
+    held_out = None if validation is None else as_batch(*validation)
+    if held_out is not None:
+        if problem.loss.of_signs:
+            check_signs(held_out)
+        if shape(held_out.rows)[1] != shape(batch.rows)[1]:
+            raise ValueError("the validation rows have another number of features than X")
+    return drive(
+        problem,
+        batch,
+        choose(solver, Size.of(batch.rows), problem.loss),
+        Stops(tol, max_iter, max_seconds, certify, patience),
+        validation=held_out,
+        n_jobs=n_jobs,
+        seed=random_state,
+        start=start,
+    )

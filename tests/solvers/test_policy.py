@@ -1,0 +1,123 @@
+"""The policy: what is chosen, and that defaults converge where single solvers do not."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from primalsvm import DualAscent, Hinge, LinearSVC, Logistic, Newton, Pegasos, Problem, solve
+from primalsvm.inputs import as_batch
+from primalsvm.objective import Evaluation
+from primalsvm.solvers import costs, drive
+from primalsvm.solvers.block_ascent import BlockAscent
+from primalsvm.solvers.costs import LARGEST_FACTOR, Size
+from primalsvm.solvers.policy import choose, plan, plan_features, plan_out_of_core
+from tests.reference import noisy
+
+HINGE = Hinge()
+
+
+def names(size, loss=HINGE, **options):
+    return [stage.solver.name for stage in plan(size, loss, **options).stages]
+
+
+def dense(m, d):
+    return Size(m, d, m * d, False)
+
+
+def test_choose():
+    size = dense(10, 10)
+    assert choose("dual_ascent", size, Hinge()) == DualAscent()
+    assert isinstance(choose("pegasos", size, Hinge()), Pegasos)
+    mine = Pegasos(n_iter=3)
+    assert choose(mine, size, Hinge()) is mine
+    with pytest.raises(ValueError, match=r"solver='simplex': choose .*dual_ascent"):
+        choose("simplex", size, Hinge())
+
+
+def test_plans():
+    assert names(dense(50, 5)) == ["newton", "interior_point"]  # small: solved to the end
+    assert names(dense(20_000, 1_000)) == ["dual_ascent", "newton", "interior_point"]
+    assert names(dense(2_000, 5_000)) == ["dual_ascent", "interior_point"]  # fewer rows than features
+    assert names(dense(20_000, 1_000), Logistic()) == ["dual_ascent", "newton"]  # not piecewise quadratic
+    assert names(Size(800_000, 47_236, 60_000_000, True)) == ["dual_ascent", "newton"]  # no factorisation
+    assert names(dense(60_000, 1_024), mapped=True) == ["newton", "interior_point"]
+
+
+def test_no_plan_factorises_what_is_too_large():
+    for m, d in [(50_000, 20_000), (20_000, 200_000), (LARGEST_FACTOR + 1,) * 2]:
+        assert "interior_point" not in names(Size(m, d, 50 * m, True))
+    assert "interior_point" in names(Size(3_000, 200_000, 150_000, True))
+
+
+def test_features_of_a_kernel():
+    chosen, apart = plan_features("auto", 60_000, 1_024, Problem(Hinge(), 1e-4, "free"))
+    assert apart and chosen.stages[0].solver == Newton()
+    assert not plan_features("dual_ascent", 60_000, 1_024, Problem(Hinge(), 1e-4))[1]
+
+
+def test_out_of_core():
+    many = Size(10_000_000, 50_000, 800_000_000, True)
+    assert plan_out_of_core("auto", many, Hinge(), 1e9) == (BlockAscent(), True)
+    assert plan_out_of_core("dual_ascent", many, Hinge(), 1e9) == (BlockAscent(), True)
+    few = dense(10_000_000, 50)
+    assert not plan_out_of_core("auto", few, Hinge(), 1e9)[1]
+    assert plan_out_of_core("auto", few, Hinge(), 1e6) == (BlockAscent(), True)  # too little for what Newton keeps
+    assert plan_out_of_core("newton", many, Hinge(), 1e6) == (Newton(), False)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
+@pytest.mark.parametrize("kind", ["dense", "scaled", "separable", "sparse", "wide", "one", "constant", "repeated"])
+def test_defaults_converge(kind, C):
+    """Small relatives of the data sets of `benchmarks/defaults.py`; LinearSVC warns, so fails, where it falls short."""
+    rng = np.random.default_rng(0)
+    m, d = {"wide": (150, 900), "one": (2_000, 1)}.get(kind, (1_500, 200))
+    X = rng.normal(size=(m, d))
+    y = np.sign(X @ rng.normal(size=d) + (0.0 if kind == "separable" else 0.7 * np.sqrt(d)) * rng.normal(size=m))
+    if kind == "scaled":
+        X *= 10.0 ** rng.uniform(-2, 2, d)
+    if kind == "sparse":
+        X = sp.csr_matrix(np.where(rng.random((m, d)) < 0.1, X, 0.0))
+    if kind == "constant":
+        X[:, ::2] = 1.0
+    if kind == "repeated":
+        X, y = np.repeat(X[:300], 5, axis=0), np.repeat(y[:300], 5)
+    assert LinearSVC(C=C).fit(X, y).certificate_.relative_gap <= 1e-3
+
+
+def test_newton_never_factorises_what_is_too_large(monkeypatch):
+    """With a smaller limit: conjugate gradients in the place of factors, rows or features alike."""
+    from primalsvm.solvers import curvature
+
+    X, y = noisy(600, 90)
+    expected = solve(Problem(Hinge(), 1e-3, "free"), X, y, solver=Newton()).certificate.primal
+    monkeypatch.setattr(curvature, "LARGEST_FACTOR", 20)
+    for rows in (X, sp.csr_matrix(X)):
+        found = solve(Problem(Hinge(), 1e-3, "free"), rows, y, solver=Newton(), tol=1e-4)
+        assert found.certificate.relative_gap <= 1e-4
+        assert found.certificate.primal == pytest.approx(expected, rel=2e-4)
+
+
+# ---- limits count work -----------------------------------------------------------------------------------------------
+
+
+class Cheap(DualAscent):
+    """Dual ascent that never gets there."""
+
+    def evaluate(self, problem, batch, state, team):
+        return Evaluation(np.zeros(2), 0.0, 1.0, 0.0)
+
+
+def test_cheap_epochs_are_not_limited_but_work_is(monkeypatch):
+    monkeypatch.setattr(drive, "OPERATIONS_IF_SMALL", 4e8)
+    batch = as_batch(np.array([[2.0, 0.1], [1.0, 1.0], [-1.0, 0.5]]), [1, 1, -1])
+    found = drive.drive(Problem(Hinge(), 0.01), batch, Cheap(), drive.Stops())
+    assert found.n_epochs > 1000 and found.state.operations >= 4e8
+    assert found.status.value == "max_iter" and "set max_iter" in found.message
+    assert drive.drive(Problem(Hinge(), 0.01), batch, Cheap(), drive.Stops(max_iter=7)).n_epochs == 7
+
+
+def test_costs_grow_with_the_size():
+    small, large = dense(1_000, 100), dense(10_000, 200)
+    for cost in (costs.visits, costs.newton, costs.interior_point, costs.squares, costs.one_pass):
+        assert 0.0 < cost(small) < cost(large)
+    assert costs.prefers_rows(dense(100, 5_000)) and not costs.prefers_rows(dense(5_000, 100))
