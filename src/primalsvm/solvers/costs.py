@@ -13,6 +13,7 @@ from primalsvm.rows import CSR, Rows, shape, stored
 SPARSE_ENTRY = 2.0  # of a visit, or a pass
 DENSE_PASS = 0.4
 ROW = 50.0  # of a visit, beside its entries
+JOINT_ROW, JOINT_ENTRY, JOINT_SPARSE_ENTRY = 5.0, 0.1, 0.8  # of many problems at once, for each (letter, text)
 BLAS = 0.022  # of a multiply-add
 LARGEST_FACTOR = 8192  # equations of a factorised system, at most: 512 MB; OpenBLAS crashes with 16,000 (12,000 work)
 PRODUCTS = 100  # conjugate-gradient steps for a larger one
@@ -41,6 +42,12 @@ class Size(NamedTuple):
 def visits(size: Size) -> float:
     """Of a visit of dual ascent to every row."""
     return SWEEP + ROW * size.m + size.entries * (SPARSE_ENTRY if size.sparse else 1.0)
+
+
+def joint_visits(size: Size, count: int) -> float:
+    """Of a visit to every row for each of `count` problems that are solved at once: rows are read once for all."""
+    entry = JOINT_SPARSE_ENTRY if size.sparse else JOINT_ENTRY
+    return (SWEEP + ROW * size.m) / count + JOINT_ROW * size.m + entry * size.entries
 
 
 def one_pass(size: Size) -> float:

@@ -177,7 +177,9 @@ def running(
         elif stops.max_seconds is not None and seconds >= stops.max_seconds:
             status = Status.MAX_SECONDS
         new_epoch = validation is not None and int(state.epoch) > epoch
-        long_enough = epoch < stops.epochs <= state.epoch  # a solver that goes on for longer may never be as good again
+        long_enough = (
+            stops.max_iter is None and epoch < stops.epochs <= state.epoch
+        )  # a solver that goes on for longer may never be as good again
         epoch = int(state.epoch)
         due = new_epoch or (stops.certify and (state.worth_evaluating or long_enough))
         cut_short = status in (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)

@@ -65,10 +65,10 @@ from primalsvm.vectors import (
     width,
 )
 
+LOOK = 2.0  # sweeps before the first mark
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # unless the estimates promise that it pays sooner, or exclude it; a quarter more later
 PROMISING_SHARE = 0.9  # of the problems that are left: then it is worth while to evaluate them
-JOINT_SHARE = 0.5  # operations of a visit for each problem / those of a visit alone (letter: a third, text: a half)
 FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
@@ -252,11 +252,8 @@ def solve_jointly(
     traces = [Trace() for _ in range(K)]
     found: dict[int, Solution] = {}
     epoch = steps = since = 0
-    operations, next_mark, per_visit = (
-        0.0,
-        stage.first_mark or 0.0,
-        JOINT_SHARE * costs.visits(costs.Size.of(batch.rows)) / m,
-    )
+    per_visit = costs.joint_visits(costs.Size.of(batches[0].rows), K) / m
+    operations, next_mark = 0.0, LOOK * m * per_visit
     marks: dict[int, Mark] = {}
     hopeless = False
     while len(found) < K:

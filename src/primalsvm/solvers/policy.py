@@ -32,7 +32,7 @@ LOOK = 2.0  # sweeps of dual ascent before its first mark; a forecast takes two
 LOOK_SHARE = 0.15  # of what the next solver is expected to take: a look by dual ascent may cost so much
 HOPE = 1.0  # times the expected operations of the next solver: how much work dual ascent may still seem to need,
 WORTH_TRYING = 0.5  # times the interior-point method's operations: what Newton may be expected to take
-DOUBT = 0.5  # … and how much Newton may take: its progress is no guide to what is left
+DOUBT = 0.7  # … and how much Newton may take: its progress is no guide to what is left
 
 
 def choose(solver: "str | Solver", size: Size, loss: Loss, *, mapped: bool = False) -> Solver:

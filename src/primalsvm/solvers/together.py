@@ -15,12 +15,9 @@ import numpy as np
 from primalsvm.objective import Problem
 from primalsvm.rows import CSR, Batch, Dense, shape
 from primalsvm.solution import Solution, Status
-from primalsvm.solvers import costs
-from primalsvm.solvers.costs import Size
 from primalsvm.solvers.drive import SMALL, Progress, Stops, interrupts, running, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.joint_ascent import solve_jointly
-from primalsvm.solvers.policy import LOOK
 from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.team import Team, team_for
@@ -110,7 +107,7 @@ def joint_stage(solver: Solver, batch: Batch) -> Stage | None:
     first = solver.stages[0]
     if isinstance(first.solver, DualAscent):
         return first
-    return None if m * d < SMALL else Stage(DualAscent(), first.patience, LOOK * costs.visits(Size.of(batch.rows)))
+    return None if m * d < SMALL else Stage(DualAscent(), first.patience)
 
 
 def taking_turns(runs: list[Generator[None, None, Solution]]) -> list[Solution]:
