@@ -1,5 +1,8 @@
 """Newton: the optimum that other people's solvers find, on tame and on badly scaled problems."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -195,3 +198,30 @@ def test_curvature_is_brought_up_to_date_by_the_rows_that_changed(dtype):
         hessian = wide.T @ (h[:, None] * wide) / 500 + np.diag([0.1] * 4 + [0.0])
         expected = -np.linalg.solve(hessian, np.append(g, 0.3))
         np.testing.assert_allclose(np.append(step, step_b), expected, rtol=1e-4 if dtype == np.float32 else 1e-10)
+
+
+LARGE = """
+import resource, sys
+import numpy as np, scipy.sparse as sp
+from primalsvm import Hinge, Newton, Problem, solve
+
+m, d = int(sys.argv[1]), int(sys.argv[2])
+rng = np.random.default_rng(0)
+indices = rng.integers(0, d, (m, 50)).astype(np.int32)
+X = sp.csr_matrix((rng.normal(size=50 * m), indices.reshape(-1), np.arange(0, 50 * m + 1, 50)), shape=(m, d))
+X.sum_duplicates()
+y = np.sign(X @ rng.normal(size=d) + rng.normal(size=m))
+solve(Problem(Hinge(), 1.0), X[:100], y[:100], solver=Newton())
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = solve(Problem(Hinge(), 1.0 / m, "free"), X, y, solver=Newton())
+print(found.certificate.relative_gap, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "d"), [(50_000, 20_000), (20_000, 200_000)])
+def test_neither_rows_nor_features_are_few(m, d):
+    """Certified, without a crash of BLAS, in less memory than two of the largest factors take."""
+    done = subprocess.run([sys.executable, "-c", LARGE, str(m), str(d)], capture_output=True, text=True, check=True)
+    gap, gigabytes = map(float, done.stdout.split())
+    assert gap <= 1e-3 and gigabytes <= 1.2
