@@ -11,7 +11,7 @@ from primalsvm import DualAscent, Hinge, Logistic, Problem, SquaredHinge, Status
 from primalsvm.inputs import as_batch
 from primalsvm.objective import ALONE
 from primalsvm.rows import Dense, Mixed
-from primalsvm.solvers import newton as newton_module
+from primalsvm.solvers import costs
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.newton import Newton
@@ -121,7 +121,7 @@ def test_goes_on_while_the_gap_falls_though_the_inner_problem_is_solved(strength
 
 @pytest.fixture
 def sampling(monkeypatch):
-    monkeypatch.setattr(newton_module, "ENTRIES", 1000)
+    monkeypatch.setattr(costs, "SAMPLE_ENTRIES", 1000)
 
 
 @each_loss

@@ -20,6 +20,9 @@ PRODUCTS = 100  # conjugate-gradient steps for a larger one
 SWEEP, NEWTON_STEP, INTERIOR_STEP = 5e4, 2.5e5, 7e5  # of Python, whatever the size
 SCATTER = 4.0  # of adding a product of two sparse entries to a matrix
 NEWTON_STEPS = 25  # seen: 5 to 60 where it is good at all
+# Its first steps look at a sample of the rows, if it can have so many rows per feature and so many entries, and is at
+# most this share of all rows; fewer steps then look at all of them.
+SAMPLE_ROWS, SAMPLE_ENTRIES, SAMPLE_SHARE, STEPS_AFTER_SAMPLES = 10, 2**20, 0.25, 8
 NEWTON_PASSES = 3  # a step: scores of the direction, the line search, the gradient
 INTERIOR_STEPS = 25  # seen: 6 to 40
 INTERIOR_PASSES = 10  # a step: right-hand sides, scores, and a conjugate-gradient step for each of two directions
@@ -110,4 +113,6 @@ def newton(size: Size) -> float:
         system = row_system(size, m)
     else:
         system = factorisation(d) + 2.0 / NEWTON_STEPS * squares(size)
-    return NEWTON_STEPS * (NEWTON_STEP + system + NEWTON_PASSES * one_pass(size))
+    sampled = max(SAMPLE_ROWS * d, SAMPLE_ENTRIES // d) <= SAMPLE_SHARE * m
+    steps = STEPS_AFTER_SAMPLES if sampled else NEWTON_STEPS
+    return NEWTON_STEPS * NEWTON_STEP + steps * (system + NEWTON_PASSES * one_pass(size))

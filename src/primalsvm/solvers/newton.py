@@ -56,10 +56,9 @@ ROUNDING = 1e-13
 FLAT = 0.1  # of its slope at the start: how flat Φ shall be at the end of a step
 FUTILE = 10  # steps without change after which only rounding is left
 STILL = 0.999  # a new α that leaves this much of the gap changes nothing
-SAMPLES = ((1.0, 10), (0.3, 50))  # (q, rows per feature): samples that are good enough down to q; some ten rows per
-ENTRIES = 2**20  # … feature are inside. They have at least so many entries,
-LARGEST = 2**28  # … at most so many bytes,
-SHARE = 0.25  # … and at most this share of the rows
+SAMPLES = ((1.0, costs.SAMPLE_ROWS), (0.3, 50))  # (q, rows per feature): samples that are good enough down to q; some
+# ten rows per feature are inside. They have at least `costs.SAMPLE_ENTRIES` entries,
+LARGEST = 2**28  # … at most so many bytes, and at most `costs.SAMPLE_SHARE` of the rows
 MOST = 5.0  # times smaller is q at once, on going over to all rows
 
 
@@ -357,8 +356,8 @@ def rows_for(q: float, batch: Batch) -> int:
     """How many rows tell the way for this q; all, where fewer are not worth their while."""
     m, d = shape(batch.rows)
     for least, rows_per_feature in SAMPLES:
-        n = max(rows_per_feature * d, ENTRIES // d)
-        if q >= least and n <= SHARE * m and n * d * value_dtype(batch.rows).itemsize <= LARGEST:
+        n = max(rows_per_feature * d, costs.SAMPLE_ENTRIES // d)
+        if q >= least and n <= costs.SAMPLE_SHARE * m and n * d * value_dtype(batch.rows).itemsize <= LARGEST:
             return n
     return m
 
