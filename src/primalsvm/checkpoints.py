@@ -123,7 +123,8 @@ def identity(problem: Problem, batch: Batch, solver: Solver, stops: Stops, seed:
     m, d = shape(batch.rows)
     rows = (checksum(batch.rows), _crc(batch.y, batch.weight.values))
     facts: dict[str, Any] = {
-        "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept, "the solver": solver,
+        "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept,
+        "the solver": getattr(solver, "stages", solver),
         "the shape of the rows": (m, d), "the checksum of the rows": rows, "certify": stops.certify, "the seed": seed,
     }  # fmt: skip
     if isinstance(solver, Asset | KernelPegasos | Pegasos):  # their steps are planned up to the end

@@ -4,7 +4,7 @@
     by rows        Kᵢⱼ = rᵢ rⱼ ⟨xᵢ, xⱼ⟩               one row and one column for each of the chosen rows
 
 Only the lower triangles are set. Dense rows are multiplied by BLAS, in blocks; sparse rows are added entry by entry as
-long as that is less work. No copy of all rows is made.
+long as that is less work. Nothing here copies all rows.
 """
 
 from typing import Any
@@ -140,11 +140,12 @@ def row_products(rows: Rows, chosen: Vector) -> Vector:
         sparse_products(rows, chosen, out)
         return out
     if isinstance(rows, Distant | Mixed | Gram):
-        for low in range(0, n, BLOCK):
-            left = dense_rows(rows, chosen[low : low + BLOCK])
-            for first in range(0, low + 1, BLOCK):
-                right = left if first == low else dense_rows(rows, chosen[first : first + BLOCK])
-                out[low : low + BLOCK, first : first + BLOCK] = left @ right.T
+        length = max(1, min(BLOCK, COLUMNS_BYTES // (8 * d)))
+        for low in range(0, n, length):
+            left = dense_rows(rows, chosen[low : low + length])
+            for first in range(0, low + 1, length):
+                right = left if first == low else dense_rows(rows, chosen[first : first + length])
+                out[low : low + length, first : first + length] = left @ right.T
         return out
     syrk = scipy.linalg.blas.get_blas_funcs("syrk", dtype=np.float64)
     width = max(1, COLUMNS_BYTES // (8 * max(n, 1)))
@@ -176,9 +177,10 @@ def add_diagonal(out: Vector, rows: Rows, k: Vector) -> None:
     if isinstance(rows, CSR):
         scatter_diagonal(rows, k, out)
         return
-    block = np.empty((min(BLOCK, k.shape[0]), out.shape[0]))
-    for first in range(0, k.shape[0], BLOCK):
-        chosen = np.arange(first, min(first + BLOCK, k.shape[0]))
+    length = max(1, min(BLOCK, COLUMNS_BYTES // (8 * out.shape[0])))
+    block = np.empty((min(length, k.shape[0]), out.shape[0]))
+    for first in range(0, k.shape[0], length):
+        chosen = np.arange(first, min(first + length, k.shape[0]))
         part = block[: chosen.shape[0]]
         scaled_rows(rows, chosen, np.sqrt(k[chosen]), part)
         out += np.einsum("ij,ij->j", part, part)

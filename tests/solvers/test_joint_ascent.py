@@ -193,3 +193,11 @@ def test_problems_that_will_not_make_it_are_given_up_for_the_next_solver():
         assert found.status is Status.CONVERGED
         assert found.trace["solver"][0] == "dual_ascent" and found.trace["solver"][-1] == "interior_point"
         assert found.trace["epoch"][0] < 50
+
+
+def test_a_warm_start_from_a_sequence_is_used():
+    problem, given = Problem(Hinge(), 0.02, "free"), batches("csr")
+    solver = SolverSequence((Stage(DualAscent()), Stage(Newton())))
+    before = [drive(problem, one, solver, Stops()) for one in given]
+    again = drive_together(problem, given, solver, Stops(), start=before)
+    assert max(one.n_epochs for one in again) < 0.5 * max(one.n_epochs for one in before)

@@ -63,6 +63,8 @@ def test_out_of_core():
     assert not plan_out_of_core("auto", few, Hinge(), 1e9)[1]
     assert plan_out_of_core("auto", few, Hinge(), 1e6) == (BlockAscent(), True)  # too little for what Newton keeps
     assert plan_out_of_core("newton", many, Hinge(), 1e6) == (Newton(), False)
+    with pytest.raises(ValueError, match="needs the rows in memory"):
+        plan_out_of_core("interior_point", few, Hinge(), 1e9)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])

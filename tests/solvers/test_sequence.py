@@ -62,6 +62,27 @@ def test_a_state_can_be_pickled_and_gone_on_from():
     assert again.status is Status.CONVERGED and again.trace["solver"][0] == first.trace["solver"][-1]
 
 
+def test_warm_starts_between_a_sequence_and_its_solvers():
+    both = SolverSequence((Stage(DualAscent(), 0.0, 1.0), Stage(Newton())))
+    first = solve(PROBLEM, HARD, Y, solver=both)
+    for solver in (Newton(), both, SolverSequence((Stage(Newton(), 1e12), Stage(InteriorPoint())))):
+        again = solve(PROBLEM, HARD, Y, solver=solver, start=first)
+        assert set(again.trace["solver"]) == {"newton"} and again.n_steps < 0.5 * first.state.inner.steps
+
+
+def test_early_stopping_gives_the_next_solver_its_chance():
+    """It begins anew, at worse points than those that were handed over."""
+    solver = handing_over(DualAscent(), InteriorPoint())
+    found = solve(PROBLEM, HARD, Y, solver=solver, validation=(HARD, Y), patience=2)
+    assert found.trace["solver"][-1] == "interior_point" and np.sum(found.trace["solver"] == "interior_point") > 2
+
+
+@pytest.mark.parametrize("solvers", [(DualAscent(), Newton()), (DualAscent(), InteriorPoint())])
+def test_it_ends_without_certificates_too(solvers):
+    found = solve(PROBLEM, HARD, Y, solver=handing_over(*solvers), certify=False, max_iter=5000)
+    assert found.status is Status.FINISHED and found.certificate is None
+
+
 def test_the_same_bits_every_time():
     one, two = (solve(PROBLEM, HARD, Y, solver="auto") for _ in range(2))
     np.testing.assert_array_equal(one.w, two.w)

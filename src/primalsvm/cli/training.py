@@ -40,7 +40,7 @@ def train(
     loss: Annotated[str, typer.Option(help="hinge, squared_hinge, smoothed_hinge or logistic.")] = "hinge",
     tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-3,
     max_iter: Annotated[
-        int | None, typer.Option(help="Epochs at most; without it, work is limited to some minutes.")
+        int | None, typer.Option(help="Epochs at most; without it, the work is limited to a minute or two.")
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Seconds of solving at most.")] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="Fit an intercept.")] = True,

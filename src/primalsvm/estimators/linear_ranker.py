@@ -58,7 +58,7 @@ class LinearRanker(Learner):
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
     max_iter : int or None, default=None
         Steps of cutting planes, or epochs, at most; an epoch of Pegasos has as many pairs as there are rows.
-        None is 1,000.
+        None is 1,000, or a limit on the work where few pairs are solved as a classification.
     max_seconds : float or None, default=None
         Seconds of solving at most.
     certify : bool, default=True

@@ -73,8 +73,8 @@ class LinearSVC(LinearModel, StreamingClassifier):
     calibration_ : list, with `probability`
         The function of the score that each probability is.
     history_ : structured ndarray
-        One row per evaluation: epoch, steps, seconds, primal, dual, gap, validation_error; of several problems, first
-        which problem it is of.
+        One row per evaluation: epoch, steps, seconds, primal, dual, gap, validation_error, solver; of several problems,
+        first which problem it is of.
     status_ : Status
     solver_ : the solver object that ended the fit; `history_` tells which ones were at work before
     n_iter_ : int

@@ -130,21 +130,24 @@ def _step_by_rows(
     A are the rows inside times s = √(hᵢ/Σc).
     """
     lam = problem.lam
-    rows = fetched(batch.rows, inside)
-    every = np.arange(inside.shape[0])
-    matrix = row_products(rows, every)
+    rows, among, every = batch.rows, inside, np.arange(inside.shape[0])
+    if inside.shape[0] <= COPIED_SHARE * batch.y.shape[0]:
+        rows, among = fetched(rows, inside), every
+    matrix = row_products(rows, among)
     matrix *= roots[:, None] / lam
     matrix *= roots
     matrix[every, every] += 1.0
     solve = factorise(matrix)
-    z = solve(-roots * team.scores(rows, g) / lam)
+    z = solve(-roots * team.scores(rows, g)[among] / lam)
     step_b = 0.0
     if problem.intercept != "none":
         pulled = solve(roots)
         mu = lam if problem.intercept == "penalized" else 0.0
         step_b = float((-g_b - roots @ z) / (mu + roots @ pulled))
         z = z + step_b * pulled
-    return -(g + combination(rows, roots * z, team)) / lam, step_b
+    coefficients = np.zeros(shape(rows)[0])
+    coefficients[among] = roots * z
+    return -(g + combination(rows, coefficients, team)) / lam, step_b
 
 
 def _rough_step(

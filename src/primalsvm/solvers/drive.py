@@ -21,6 +21,7 @@ from primalsvm.rows import Batch, shape
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.protocol import Run, Solver
+from primalsvm.solvers.sequence import state_for
 from primalsvm.team import Team, team_for
 
 SMALL = 100_000  # m·d below which a precise solver simply solves the problem
@@ -63,8 +64,8 @@ class Stops:
     tol : float
         Relative duality gap to reach: gap ≤ tol · max(|P|, |D|).
     max_iter : int or None
-        Epochs at most. None: no limit on epochs that are cheap; a run stops after 1,000 epochs or 1e11 operations (a
-        minutes), whichever comes last.
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two; 1e9 for small problems),
+        whichever comes last.
     max_seconds : float or None
         Seconds at most, looked at after every chunk of rows.
     certify : bool
@@ -158,7 +159,7 @@ def running(
     begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
     keeper = _Keeper(problem, validation, stops, team, solver.name)
     if resume is None:
-        state = solver.start(problem, batch, run, team, start)
+        state = solver.start(problem, batch, run, team, state_for(solver, start))
     else:
         state = resume.state
         state.target = target  # another tol may be asked for now
@@ -208,6 +209,8 @@ def running(
     if not solver.self_paced and reached and status is not Status.EARLY_STOPPING:
         status = Status.CONVERGED
     assert keeper.best is not None  # a run ends with an evaluation
+    if hasattr(state, "release"):
+        state.release()
     return Solution(
         w=keeper.best.w,
         b=keeper.best.b,
@@ -251,6 +254,7 @@ class _Keeper:
         self.bound = -np.inf
         self.merit = np.inf
         self.stale = 0  # evaluations since the validation error last fell
+        self.last_solver = ""  # of a sequence
 
     def add(self, evaluation: Evaluation, epoch: float, steps: int, begin: float) -> None:
         """Take an evaluation into account."""
@@ -259,6 +263,8 @@ class _Keeper:
         if self.validation is not None:
             error = self.problem.held_out_error(self.validation, evaluation.w, evaluation.b, self.team)
         merit = evaluation.primal if self.validation is None else error
+        if evaluation.solver != self.last_solver:  # the next solver may begin with worse points
+            self.stale, self.last_solver = 0, evaluation.solver
         unjudged = self.validation is None and not self.stops.certify  # the latest is as good as any
         if merit < self.merit or self.best is None or unjudged:
             self.best, self.merit, self.stale = evaluation, merit, 0

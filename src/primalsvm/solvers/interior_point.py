@@ -30,10 +30,9 @@ from primalsvm.solvers.systems import Bordered, RowSystem, by_features, combinat
 from primalsvm.team import Team
 
 TO_THE_BOUNDARY = 0.995
-LEFT_OUT = (
-    300.0  # times λ: trace of the rows that a factor leaves out (digits: half of the rows in late steps, four more
-)
-# conjugate-gradient steps; 30 leaves out too few, 3000 takes more time than it saves)
+# Times λ: trace of the rows that a factor leaves out. Digits: half of the rows in late steps, for four more steps of
+# conjugate gradients; 30 leaves out too few, 3000 takes more time than it saves.
+LEFT_OUT = 300.0
 CORRECTED = 1e-8  # relative residual of a direction
 CORRECTIONS = 20  # conjugate-gradient steps for it, at most
 PROGRESS = 0.999  # of μ
@@ -44,7 +43,7 @@ TINY = 1e-300
 
 @dataclass
 class InteriorState:
-    """All that the solver remembers between two steps. Arrays of pieces have one row a piece, one column a sample."""
+    """All that the solver remembers between two steps. Arrays of pieces have a row per piece, a column per sample."""
 
     w: Vector
     b: float
@@ -65,6 +64,10 @@ class InteriorState:
     finished: bool = False
     worth_evaluating: bool = False
 
+    def release(self) -> None:
+        """Forget what can be computed again."""
+        self.products = None
+
 
 class Direction(NamedTuple):
     """Of a step, for each of the variables; `w` is empty where it follows from α."""
@@ -84,7 +87,7 @@ NOWHERE = np.zeros(0)
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior-point method: robust to unscaled features and separable rows, for min(m, d) up to some thousand.
+    """Interior-point method: robust to unscaled features and separable rows, for min(m, d) up to a few thousand.
 
     Examples
     --------
@@ -105,6 +108,11 @@ class InteriorPoint:
         m, d = shape(batch.rows)
         if not hasattr(problem.loss, "pieces"):
             raise ValueError(f"the interior-point method needs a piecewise quadratic loss, not {problem.loss!r}")
+        if min(m, d) >= costs.LARGEST_FACTOR:
+            most = costs.LARGEST_FACTOR
+            raise ValueError(
+                f"the interior-point method needs fewer than {most:,} rows or features, not {m:,} × {d:,}"
+            )
         _, _, upper, _ = pieces(problem, batch)
         rows = costs.prefers_rows(costs.Size.of(batch.rows))
         products = row_products(batch.rows, np.arange(m)) if rows else None

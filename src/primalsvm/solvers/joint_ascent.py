@@ -52,7 +52,7 @@ from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
 from primalsvm.solvers.protocol import Point
-from primalsvm.solvers.sequence import APART, Mark, Stage, forecast
+from primalsvm.solvers.sequence import APART, Mark, SequenceState, Stage, forecast
 from primalsvm.sums import dual_sums, loss_sums
 from primalsvm.vectors import (
     add_outer,
@@ -322,7 +322,8 @@ def begun(problem: Problem, rows: Rows, batches: Sequence[Batch], dtype: Any, st
     m, K = signs.shape
     alpha, centre, beta = np.zeros((m, K), dtype), np.zeros(K), np.zeros(K)
     V, somewhere = room_for(rows, K, dtype), False
-    for k, (one, previous) in enumerate(zip(batches, start, strict=True)):
+    for k, (one, given) in enumerate(zip(batches, start, strict=True)):
+        previous = given.inner if isinstance(given, SequenceState) else given
         warm = isinstance(previous, Point | DualState) and previous.alpha.shape == (m,)
         if warm:
             alpha[:, k] = problem.clipped(one, previous.alpha)

@@ -100,8 +100,8 @@ def svm_path(
     loss : "hinge", "squared_hinge", "smoothed_hinge", "logistic", or a loss object
     sample_weight : weights cᵢ ≥ 0, one per row
     fit_intercept, penalize_intercept : whether there is a b, and whether it counts in ‖w‖²
-    solver : "auto", "dual_ascent", "newton", or a solver object
-    tol, max_iter : relative gap to reach, and epochs at most, at each point
+    solver : "auto", "dual_ascent", "newton", "interior_point", or a solver object
+    tol, max_iter : relative gap to reach, and epochs at most, at each point; None limits the work (`Stops`)
     n_jobs : threads; None is one, −1 all cores
     random_state : seed
     verbose : 1 prints a line a point

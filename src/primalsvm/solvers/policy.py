@@ -2,7 +2,7 @@
 
     "auto"   dual ascent   few sweeps tell whether it will get there; cheap rows, many features, strong regularisation
              Newton        the next one, where its systems are cheap; first, where a look by dual ascent costs too much
-             interior point  slow but sure: unscaled features, separable rows, weak regularisation
+             interior point  robust, at a higher cost: unscaled features, separable rows, weak regularisation
 
 Each hands its point over to the next when its progress says that it will take longer than that one would
 (`sequence`). The choice depends on the shape of the rows, the loss and the work done, never on the clock, the load or
@@ -27,7 +27,7 @@ from primalsvm.solvers.protocol import Solver
 from primalsvm.solvers.sequence import SolverSequence, Stage
 
 FEW_FEATURES, DENSE_FEATURES = 256, 512  # of sparse rows and of dense ones, for which BLAS is fast
-ROW_BYTES = 48  # that Newton keeps of each row
+ROW_BYTES = 90  # that Newton keeps of each row (measured)
 LOOK = 2.0  # sweeps of dual ascent before its first mark; a forecast takes two
 LOOK_SHARE = 0.15  # of what the next solver is expected to take: a look by dual ascent may cost so much
 HOPE = 1.0  # times the expected operations of the next solver: how much work dual ascent may still seem to need,
@@ -100,11 +100,15 @@ def plan_out_of_core(solver: "str | Solver", size: Size, loss: Loss, budget: flo
     Newton reads rows in order, which a mapping of the files serves as well as any way does, but keeps some numbers of
     each row. Coordinate ascent goes over blocks.
     """
-    chosen = choose(solver, size, loss, mapped=True)
-    newton = "newton" in (getattr(stage.solver, "name", "") for stage in stages_of(chosen))
-    if newton and (solver != "auto" or (size.d <= few_features(size) <= size.m and ROW_BYTES * size.m <= budget)):
-        return chosen, False
-    return (BlockAscent() if newton or isinstance(chosen, DualAscent) or solver == "auto" else chosen), True
+    if solver == "auto":
+        few = size.d <= few_features(size) <= size.m and ROW_BYTES * size.m <= budget
+        return (Newton(), False) if few else (BlockAscent(), True)
+    chosen = choose(solver, size, loss)
+    if isinstance(chosen, InteriorPoint | SolverSequence):
+        raise ValueError(f"solver={chosen!r} needs the rows in memory, and those of this source are too many")
+    if isinstance(chosen, DualAscent):
+        return BlockAscent(), True
+    return chosen, not isinstance(chosen, Newton)
 
 
 def few_features(size: Size) -> int:

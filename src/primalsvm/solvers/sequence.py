@@ -60,6 +60,7 @@ class SequenceState:
     """The present solver's state, and what its progress was."""
 
     stage: int
+    name: str  # of the present solver
     inner: Any
     run: Run
     target: float
@@ -74,6 +75,11 @@ class SequenceState:
     operations: float = 0.0
     finished: bool = False
     worth_evaluating: bool = False
+
+    def release(self) -> None:
+        """Forget what can be computed again."""
+        if hasattr(self.inner, "release"):
+            self.inner.release()
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,9 +113,12 @@ class SolverSequence:
         """The first solver, from where it can go on; a previous sequence, at the solver that it ended with."""
         stage = 0
         if isinstance(previous, SequenceState):
-            stage, previous = min(previous.stage, len(self.stages) - 1), previous.inner
-        inner = self.stages[stage].solver.start(problem, batch, run, team, previous)
-        return SequenceState(stage, inner, run, run.target, self.stages[stage].first_mark or 0.0)
+            names = [one.solver.name for one in self.stages]
+            stage = names.index(previous.name) if previous.name in names else 0
+            previous = previous.inner
+        solver = self.stages[stage].solver
+        inner = solver.start(problem, batch, run, team, previous)
+        return SequenceState(stage, solver.name, inner, run, run.target, self.stages[stage].first_mark or 0.0)
 
     def advance(self, problem: Problem, batch: Batch, state: SequenceState, team: Team) -> SequenceState:
         """One chunk of the present solver's, or the first of the next one's."""
@@ -145,6 +154,7 @@ class SolverSequence:
         point = solver.hand_over(problem, batch, state.inner)
         state.stage += 1
         stage = self.stages[state.stage]
+        state.name = stage.solver.name
         state.epochs_before, state.steps_before = state.epoch, state.steps
         state.operations_before = state.operations
         state.inner = stage.solver.start(problem, batch, state.run, team, point)
@@ -172,6 +182,11 @@ def present(solver: Solver, state: Any) -> tuple[Solver, Any]:
     if isinstance(solver, SolverSequence) and isinstance(state, SequenceState):
         return solver.stages[state.stage].solver, state.inner
     return solver, state
+
+
+def state_for(solver: Solver, state: Any) -> Any:
+    """A previous state, as this solver may know it: that of a sequence is unwrapped for a solver that is none."""
+    return state.inner if isinstance(state, SequenceState) and not isinstance(solver, SolverSequence) else state
 
 
 def forecast(before: Mark, now: Mark, target: float) -> float:

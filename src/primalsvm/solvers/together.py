@@ -80,7 +80,10 @@ def drive_together(
                 for k in left
             ]  # fmt: skip
             found = dict(enumerate(ahead))
-            for k, one in zip(left, taking_turns(runs), strict=True):
+            # turns on blocks of rows are for solvers that visit rows; the matrices of others are held one at a time
+            groups = [[run] for run in runs] if rest.precise and not isinstance(rest, DualAscent) else [runs]
+            solutions = [one for group in groups for one in taking_turns(group)]
+            for k, one in zip(left, solutions, strict=True):
                 found[k] = continued(ahead[k], one, stops) if ahead else one
             return [found[k] for k in range(len(own))]
 
