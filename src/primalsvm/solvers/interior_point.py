@@ -110,9 +110,7 @@ class InteriorPoint:
             raise ValueError(f"the interior-point method needs a piecewise quadratic loss, not {problem.loss!r}")
         if min(m, d) >= costs.LARGEST_FACTOR:
             most = costs.LARGEST_FACTOR
-            raise ValueError(
-                f"the interior-point method needs fewer than {most:,} rows or features, not {m:,} × {d:,}"
-            )
+            raise ValueError(f"the interior-point method needs fewer than {most:,} rows or features, not {m:,} × {d:,}")
         _, _, upper, _ = pieces(problem, batch)
         rows = costs.prefers_rows(costs.Size.of(batch.rows))
         products = row_products(batch.rows, np.arange(m)) if rows else None
