@@ -286,7 +286,7 @@ PEERS = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")  # those that have the s
 def values_at(task: Task, value: float, coef: np.ndarray) -> list[float]:
     """Our P at each of scikit-learn's weights, with the best intercept for them."""
     from primalsvm import Problem
-    from primalsvm.inputs import as_batch
+    from primalsvm.data import as_dataset
     from primalsvm.losses import EpsilonInsensitive, Hinge, OneSided
 
     m = task.X.shape[0]
@@ -297,9 +297,9 @@ def values_at(task: Task, value: float, coef: np.ndarray) -> list[float]:
     else:
         problem, classes = Problem(Hinge(), 1.0 / (value * m), "free"), np.unique(task.y)
         labels = [np.where(task.y == one, 1.0, -1.0) for one in (classes if len(classes) > 2 else classes[1:])]
-    batch = as_batch(task.X, np.zeros(m))
+    data = as_dataset(task.X)
     return [
-        problem.evaluate_primal(batch._replace(y=np.asarray(y, float)), np.asarray(w, float), math.nan)[1]
+        problem.on(data, np.asarray(y, float)).evaluate_primal(np.asarray(w, float), math.nan)[1]
         for y, w in zip(labels, coef, strict=True)
     ]
 

@@ -10,8 +10,10 @@ from benchmarks.common import timed
 from benchmarks.cuts import Task
 from experiments.exact import cut
 from primalsvm import Asset, Hinge, Nystroem, Problem, solve
-from primalsvm.inputs import as_batch
-from primalsvm.solvers.drive import Stops, drive
+from primalsvm.data import as_dataset
+from primalsvm.solvers.drive import drive
+from primalsvm.solvers.several import Several, Single
+from primalsvm.solvers.stops import Stops
 
 EPOCHS = {"COVTYPE": 20}  # at most, of the paper's rule; of the others:
 MOST_EPOCHS = 60
@@ -42,11 +44,14 @@ def asset_by_the_papers_rule(
     problem: Problem, Z: np.ndarray, one: Task, Z_test: np.ndarray, star: bool, reference: float, epochs: int, seed: int
 ) -> dict[str, float]:
     """Steps until the test error, looked at ten times an epoch, is at most the reference."""
-    batch, m = as_batch(Z, one.y), len(one.y)
-    solver = Asset(n_iter=m // CHECKS, average_last=WINDOW, sampling="iid", strongly_convex=star)
-    solution, seconds, best = None, 0.0, 1.0
+    m = len(one.y)
+    posed = Single(problem.on(as_dataset(Z), np.asarray(one.y, float)))
+    solver = Several(Asset(n_iter=m // CHECKS, average_last=WINDOW, sampling="iid", strongly_convex=star))
+    start, seconds, best = None, 0.0, 1.0
     for k in range(CHECKS * epochs):
-        solution = drive(problem, batch, solver, Stops(certify=False), seed=CHECKS * epochs * seed + k, start=solution)
+        seed_of_step = CHECKS * epochs * seed + k
+        (solution,) = drive(posed, solver, Stops(certify=False), seed=seed_of_step, start=start)
+        start = [solution.state]
         seconds += solution.seconds
         error = wrong(Z_test, one.y_test, solution.w)
         best = min(best, error)

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-from primalsvm.sources.svmlight import write_svmlight
 from tests.reference import sparse_noisy
 
 settings.register_profile(
@@ -15,6 +14,8 @@ settings.load_profile("primalsvm")
 @pytest.fixture
 def rows_file(tmp_path):
     """A file of svmlight text with `sparse_noisy(300, 40)`."""
+    from primalsvm.sources.svmlight import write_svmlight  # tests of the layers below do without it
+
     path = tmp_path / "rows.svm"
     write_svmlight(path, *sparse_noisy(300, 40))
     return path

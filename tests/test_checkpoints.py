@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,13 @@ import primalsvm
 from primalsvm import SVC, Asset, Checkpoint, DualAscent, LinearSVC, Newton, Pegasos
 from primalsvm.checkpoints import Keeper
 from primalsvm.persistence import ModelError
-from primalsvm.solvers import ascent, dual_ascent, stochastic
+from primalsvm.solvers import ascent, dual_ascent, joint_ascent, stochastic
 from primalsvm.solvers.block_ascent import BlockAscent
+from primalsvm.solvers.registry import STATES
+from primalsvm.solvers.sequence import SolverSequence, Stage
+from primalsvm.solvers.watched import Watched
 from primalsvm.sources.cache import CacheWriter
+from tests.fixtures.make_fixtures import cut_short
 from tests.reference import noisy, sparse_noisy
 
 DENSE, LABELS = noisy(3000, 6, seed=1)
@@ -28,7 +34,7 @@ class KilledError(Exception):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr(ascent, "CHUNK", 700)
-    monkeypatch.setattr(dual_ascent, "COPIED_SHARE", 0.5)
+    monkeypatch.setattr(dual_ascent, "WORKING_SET_SHARE", 0.5)
     monkeypatch.setattr(stochastic, "CHUNK", 700)
 
 
@@ -54,6 +60,7 @@ def same(a, b):
         np.testing.assert_array_equal(a.history_[name], b.history_[name])
 
 
+SEQUENCE = SolverSequence((Stage(DualAscent(), first_mark=1e5, patience=1e6), Stage(Newton())))
 RUNS = {
     "dual ascent": LinearSVC(lam=1e-4, solver=DualAscent(), tol=1e-5),
     "dual ascent, float32": LinearSVC(lam=1e-4, solver=DualAscent(shrinking=False), penalize_intercept=True),
@@ -62,6 +69,9 @@ RUNS = {
     "Pegasos": LinearSVC(lam=1e-2, solver=Pegasos(), tol=1e-2),
     "random of tries": LinearSVC(lam=1e-2, solver=Pegasos(1, 9000, "iid", average="random", tries=3), tol=1.0),
     "distinct": LinearSVC(lam=1e-2, solver=Pegasos(5, 2000, "distinct", average="weighted"), tol=1.0),
+    "interior point": LinearSVC(lam=1e-4, solver="interior_point", tol=1e-5),
+    "in sequence": LinearSVC(lam=1e-5, solver=SEQUENCE, tol=1e-5),
+    "dual ascent, watched": LinearSVC(lam=1e-4, solver=Watched(DualAscent(), (1, 3)), tol=1e-5),
     "ASSET": LinearSVC(lam=1e-2, solver=Asset(n_iter=20_000, sampling="epochs"), tol=1.0),
     "early stopping": LinearSVC(lam=1e-4, solver="dual_ascent", early_stopping=True, tol=1e-6, n_iter_no_change=50),
     "uncertified": LinearSVC(lam=1e-3, solver="dual_ascent", certify=False),
@@ -92,6 +102,68 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(name, tmp_path, monkeypa
         monkeypatch.setattr(Keeper, "__call__", write)
         model.set_params(checkpoint=Checkpoint(path, every=0, resume=True)).fit(rows, labels)
         same(model, whole)
+
+
+CLASSES = np.digitize(SPARSE @ np.sin(np.arange(40)), [-0.3, 0.3]) + (np.arange(3000) % 17 == 0)
+SEVERAL = {
+    "joint ascent": LinearSVC(lam=1e-3, solver="dual_ascent", tol=1e-4),
+    "joint ascent, handed over": LinearSVC(lam=1e-3, solver="dual_ascent", tol=1e-6),
+    "joint ascent, threads": LinearSVC(lam=1e-3, solver="dual_ascent", tol=1e-4, n_jobs=3),
+    "Newton": LinearSVC(lam=1e-4, solver="newton", tol=1e-5),
+    "Newton, threads": LinearSVC(lam=1e-4, solver="newton", tol=1e-5, n_jobs=2),
+    "Pegasos": LinearSVC(lam=1e-2, solver=Pegasos(n_iter=6000), tol=1.0),
+    "early stopping": LinearSVC(lam=1e-4, solver="dual_ascent", early_stopping=True, tol=1e-5, n_iter_no_change=5),
+    "auto": SVC(lam=1e-3, gamma=0.5, n_components=16),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_run_of_several_problems_goes_on_to_the_same_bits(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(joint_ascent, "CHUNK", 700)
+    monkeypatch.setattr(joint_ascent, "SWEEPS", 12)
+    model = SEVERAL[name].set_params(random_state=0, checkpoint=None)
+    whole = model.__class__(**model.get_params()).fit(SPARSE, CLASSES)
+    path = tmp_path / "run.ckpt"
+    write, written = killed_after(monkeypatch, 10**9)
+    same(model.set_params(checkpoint=Checkpoint(path, every=0)).fit(SPARSE, CLASSES), whole)
+    chunks = len(written)
+    assert chunks >= 2 and len(whole.certificates_) == len(np.unique(CLASSES)) > 2
+    for n in {1, chunks // 2, chunks - 1} - {0}:
+        path.unlink(missing_ok=True)
+        monkeypatch.setattr(Keeper, "__call__", write)
+        killed_after(monkeypatch, n)
+        with pytest.raises(KilledError):
+            model.set_params(checkpoint=Checkpoint(path, every=0)).fit(SPARSE, CLASSES)
+        monkeypatch.setattr(Keeper, "__call__", write)
+        model.set_params(checkpoint=Checkpoint(path, every=0, resume=True)).fit(SPARSE, CLASSES)
+        same(model, whole)
+        assert model.certificates_ == whole.certificates_
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped after")
+@pytest.mark.parametrize("solver", ["dual_ascent", "newton"])
+def test_several_problems_that_are_cut_short_after_every_chunk(solver, tmp_path, monkeypatch):
+    monkeypatch.setattr(joint_ascent, "CHUNK", 700)
+    monkeypatch.setattr(joint_ascent, "SWEEPS", 4)
+    options = {"lam": 1e-3, "solver": solver, "random_state": 0, "tol": 1e-4}
+    whole = LinearSVC(**options).fit(SPARSE, CLASSES)
+    checkpoint = Checkpoint(tmp_path / "run", every=1000, resume=True)
+    cuts = 0
+    clf = LinearSVC(**options, checkpoint=checkpoint, max_seconds=1e-9).fit(SPARSE, CLASSES)
+    while clf.status_.value == "max_seconds":
+        clf.fit(SPARSE, CLASSES)
+        cuts += 1
+    assert cuts > 10  # the last one may be evaluated early, and found to have converged: the checkpoint is from before
+    same(LinearSVC(**options, checkpoint=checkpoint).fit(SPARSE, CLASSES), whole)
+
+
+def test_a_checkpoint_of_another_number_of_problems_is_refused(tmp_path):
+    options = {"lam": 1e-4, "solver": "dual_ascent", "random_state": 0, "tol": 1e-4}
+    checkpoint = Checkpoint(tmp_path / "run", every=1000, resume=True)
+    with pytest.warns(match="stopped after"):
+        LinearSVC(**options, checkpoint=checkpoint, max_seconds=1e-9).fit(SPARSE, CLASSES)
+    with pytest.raises(ModelError, match="the number of problems was 4, and is 3 now"):
+        LinearSVC(**options, checkpoint=checkpoint).fit(SPARSE, np.minimum(CLASSES, 2))
 
 
 def test_a_run_over_rows_in_files_goes_on_to_the_same_bits(tmp_path, monkeypatch):
@@ -138,11 +210,18 @@ def test_resuming_without_a_file_begins_anew(tmp_path):
 SAME = {"lam": 1e-4, "solver": "dual_ascent", "random_state": 0, "tol": 0.1}
 
 
+@pytest.fixture(scope="module")
+def run_cut_short(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "run.ckpt"
+    with pytest.warns(match="stopped after"):
+        LinearSVC(**SAME, max_iter=5, checkpoint=Checkpoint(path, every=1000)).fit(DENSE, LABELS)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def checkpoint(tmp_path):
-    path = tmp_path / "run.ckpt"
-    LinearSVC(**SAME, checkpoint=Checkpoint(path, every=0)).fit(DENSE, LABELS)
-    return Checkpoint(path, resume=True)
+def checkpoint(tmp_path, run_cut_short):
+    (tmp_path / "run.ckpt").write_bytes(run_cut_short)
+    return Checkpoint(tmp_path / "run.ckpt", resume=True)
 
 
 @pytest.mark.parametrize(
@@ -167,10 +246,27 @@ def test_a_checkpoint_of_another_run_is_refused(checkpoint, options, rows, label
 def test_a_damaged_checkpoint_is_refused(checkpoint):
     clf = LinearSVC(**SAME, checkpoint=checkpoint)
     content = checkpoint.path.read_bytes()
-    for damaged in (content[: len(content) // 2], content[:-20] + bytes(20), b"", b"run"):
+    for damaged in (content[: len(content) // 2], content[:-20] + bytes(255 - b for b in content[-20:]), b"", b"run"):
         checkpoint.path.write_bytes(damaged)
         with pytest.raises(ModelError, match="damaged"):
             clf.fit(DENSE, LABELS)
+
+
+def test_a_checkpoint_of_an_earlier_version_is_refused_in_words():
+    path = Path(__file__).parent / "fixtures" / "version_0_1_0" / "run.checkpoint"
+    model, rows, labels = cut_short()
+    with pytest.raises(ModelError, match=r"run\.checkpoint was written by another version of this library, .*finish"):
+        model.set_params(checkpoint=Checkpoint(path, resume=True)).fit(rows, labels)
+
+
+def test_the_schema_changes_with_the_states(checkpoint, monkeypatch):
+    @dataclass
+    class DualState(dual_ascent.DualState):
+        more: int = 0
+
+    monkeypatch.setitem(STATES, "DualState", DualState)
+    with pytest.raises(ModelError, match="was written by another version"):
+        LinearSVC(**SAME, checkpoint=checkpoint).fit(DENSE, LABELS)
 
 
 def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(checkpoint, tmp_path):
@@ -243,7 +339,7 @@ def test_a_run_over_files_goes_on_with_another_budget(tmp_path, monkeypatch):
 
 
 def test_refusals_of_options(tmp_path):
-    with pytest.raises(ValueError, match="needs random_state"):
+    with pytest.raises(ValueError, match="checkpoint requires an integer random_state"):
         LinearSVC(checkpoint=Checkpoint(tmp_path / "run")).fit(DENSE, LABELS)
     (tmp_path / "mine").write_text("dear diary")
     with pytest.raises(ModelError, match="is no checkpoint: it is left alone"):

@@ -19,12 +19,12 @@ PACKAGE = Path(primalsvm.__file__).parent
 
 VALUE = """
 import numpy as np
+from primalsvm.data import as_dataset
 from primalsvm.losses import Hinge
 from primalsvm.objective import Problem
 from primalsvm.sums import loss_sum
-from primalsvm.inputs import as_batch
-batch = as_batch(np.array([[1.0], [-2.0]]), [1, -1])
-print(Problem(Hinge(), 0.5).value(batch, np.array([0.25]), 0.0))
+objective = Problem(Hinge(), 0.5).on(as_dataset(np.array([[1.0], [-2.0]])), np.array([1.0, -1.0]))
+print(objective.value(np.array([0.25]), 0.0))
 print(sum(loss_sum.stats.cache_hits.values()), sum(loss_sum.stats.cache_misses.values()))
 """
 # P = 0.25 · 0.0625 + ½ (max(0, k − 0.25) + max(0, k − 0.5)) with the hinge's margin at k
@@ -62,22 +62,74 @@ def test_the_second_process_finds_kernels_compiled_and_an_edit_is_never_missed(p
     assert float(value) == pytest.approx(EXPECTED[2]) and (hits, misses) == ("0", "1")
 
 
-def test_the_stamp_changes_with_every_source(package):
-    def digest():
+@pytest.fixture
+def stamps(package):
+    """The stamps of modules of the copy, as they are now."""
+
+    def found(*modules):
         spec = importlib.util.spec_from_file_location("copied", package / "compiled.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return module.source_digest()
+        return [module.source_digest(f"primalsvm.{name}") for name in modules]
 
-    seen = {digest()}
-    sources = sorted(package.rglob("*.py"))
-    assert len(sources) > 10
-    for path in sources:
-        path.write_text(path.read_text() + "\n# edited\n")
-        seen.add(digest())
-    (package / "solvers" / "another.py").write_text("")
-    seen.add(digest())
-    assert len(seen) == len(sources) + 2
+    return found
+
+
+def edit(path):
+    path.write_text(path.read_text() + "\n# edited\n")
+
+
+KERNELS = ("sums", "data.csr", "solvers.steps", "maps.kernels", "sources.svmlight")  # modules with kernels
+
+
+@pytest.mark.parametrize(
+    ("edited", "stale"),
+    [
+        ("losses/margin.py", {"sums", "solvers.steps"}),
+        ("losses/__init__.py", {"sums", "solvers.steps"}),
+        ("data/csr.py", set(KERNELS)),
+        ("data/blocks.py", set(KERNELS)),
+        ("data/__init__.py", set(KERNELS)),
+        ("compiled.py", set(KERNELS)),
+        ("sums.py", {"sums"}),
+        ("solvers/order.py", {"solvers.steps"}),
+        ("maps/kernels.py", {"maps.kernels"}),
+        ("sources/decimals.py", {"sources.svmlight"}),
+        ("estimators/linear_svc.py", set()),
+        ("estimators/__init__.py", set()),
+        ("objective.py", set()),
+        ("solvers/drive.py", set()),
+        ("__init__.py", set()),
+    ],
+)
+def test_the_stamp_is_of_the_sources_of_a_kernel(package, stamps, edited, stale):
+    before = stamps(*KERNELS)
+    edit(package / edited)
+    changed = {name for name, old, new in zip(KERNELS, before, stamps(*KERNELS), strict=True) if old != new}
+    assert changed == stale
+
+
+def test_the_stamp_of_a_module_has_all_that_it_imports(package, stamps):
+    """What Python itself loads of the package for a module, less than the stamp takes in, as imports may be late."""
+    script = "import sys, {module}\nprint(*sorted(name for name in sys.modules if name.startswith('primalsvm.')))"
+    for module in ("sums", "solvers.steps", "maps.kernels"):
+        for name in run(script.format(module=f"primalsvm.{module}"), package):
+            path = package.joinpath(*name.split(".")[1:])
+            before = stamps(module)
+            edit(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
+            assert stamps(module) != before, (module, name)
+
+
+def test_a_new_file_changes_no_stamp_before_it_is_imported(package, stamps):
+    before = stamps("sums")
+    (package / "losses" / "another.py").write_text("")
+    assert stamps("sums") == before
+    source = package / "losses" / "margin.py"
+    source.write_text(source.read_text() + "\nfrom primalsvm.losses import (\n    another,  # noqa\n)\n")
+    with_it = stamps("sums")
+    assert with_it != before
+    edit(package / "losses" / "another.py")
+    assert stamps("sums") != with_it
 
 
 FIT = """
@@ -110,7 +162,7 @@ def test_no_folder_for_the_cache_costs_the_compilation_only(package):
 
 
 def test_a_cache_folder_that_goes_away_costs_the_compilation_only(package):
-    vanish = "import shutil, pathlib, primalsvm, primalsvm.sums, primalsvm.rows\n" + (
+    vanish = "import shutil, pathlib, primalsvm, primalsvm.sums\n" + (
         "for folder in pathlib.Path(primalsvm.__file__).parent.rglob('__pycache__'):\n"
         "    shutil.rmtree(folder)\n"
         "    folder.write_text('')\n"

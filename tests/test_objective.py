@@ -7,16 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
-from primalsvm.inputs import as_batch
+from primalsvm.data import as_dataset, as_weights
 from primalsvm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Pinball, SquaredHinge
-from primalsvm.objective import Problem, check_labels
+from primalsvm.objective import Problem, check_both_signs
 from tests import reference
+from tests.helpers import objective
 from tests.reference import LOSSES, noisy, weights
 
 M, D = 30, 4
 X, Y = noisy(M, D)
 WEIGHTS = {"plain": None, "weighted": weights(M)}
-BATCHES = {kind: as_batch(X, Y, c) for kind, c in WEIGHTS.items()}
+DATA = {kind: as_dataset(X, c) for kind, c in WEIGHTS.items()}
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 each_intercept = pytest.mark.parametrize("intercept", ["none", "penalized", "free"])
 each_weight = pytest.mark.parametrize("kind", list(WEIGHTS))
@@ -38,10 +39,10 @@ def test_value_and_subgradient_are_the_formulas(loss, intercept, kind):
     rng = np.random.default_rng(3)
     for _ in range(5):
         w, b = rng.normal(size=D) * 3, intercept_of(problem, rng.normal())
-        assert problem.value(BATCHES[kind], w, b) == pytest.approx(
+        assert problem.on(DATA[kind], Y).value(w, b) == pytest.approx(
             reference.primal(problem, X, Y, w, b, WEIGHTS[kind]), rel=1e-13
         )
-        in_w, in_b = problem.subgradient(BATCHES[kind], w, b)
+        in_w, in_b = problem.on(DATA[kind], Y).subgradient(w, b)
         true_w, true_b = reference.subgradient(problem, X, Y, w, b, WEIGHTS[kind])
         np.testing.assert_allclose(in_w, true_w, rtol=1e-12, atol=1e-14)
         assert in_b == pytest.approx(true_b, rel=1e-12, abs=1e-14)
@@ -52,15 +53,15 @@ def test_value_and_subgradient_are_the_formulas(loss, intercept, kind):
 @each_weight
 def test_lower_bound_is_the_formula(loss, intercept, kind):
     problem = Problem(loss, 0.05, intercept)
-    batch, c = BATCHES[kind], WEIGHTS[kind]
+    own, c = problem.on(DATA[kind], Y), WEIGHTS[kind]
     alpha = Y * np.random.default_rng(4).random(M)
-    allowed = problem.balanced(batch, alpha)
-    assert problem.lower_bound(batch, alpha) == pytest.approx(reference.dual(problem, X, Y, allowed, c), rel=1e-12)
-    evaluation = problem.evaluate_dual(batch, alpha)
+    allowed = own.balanced(alpha)
+    assert own.lower_bound(alpha) == pytest.approx(reference.dual(problem, X, Y, allowed, c), rel=1e-12)
+    evaluation = own.evaluate_dual(alpha)
     cc = np.ones(M) if c is None else c
     np.testing.assert_allclose(evaluation.w, X.T @ (cc * allowed) / (0.05 * cc.sum()), rtol=1e-12, atol=1e-13)
     assert evaluation.primal == pytest.approx(reference.primal(problem, X, Y, evaluation.w, evaluation.b, c), rel=1e-13)
-    assert evaluation.dual == pytest.approx(problem.lower_bound(batch, alpha), rel=1e-13)
+    assert evaluation.dual == pytest.approx(own.lower_bound(alpha), rel=1e-13)
 
 
 @each_loss
@@ -69,7 +70,7 @@ def test_lower_bound_is_the_formula(loss, intercept, kind):
 def test_dual_never_exceeds_primal(loss, intercept, w, b, theta, kind):
     problem = Problem(loss, 0.05, intercept)
     primal = reference.primal(problem, X, Y, w, intercept_of(problem, b), WEIGHTS[kind])
-    assert problem.lower_bound(BATCHES[kind], Y * theta) <= primal + 1e-12 * (1 + abs(primal))
+    assert problem.on(DATA[kind], Y).lower_bound(Y * theta) <= primal + 1e-12 * (1 + abs(primal))
 
 
 @each_loss
@@ -77,7 +78,7 @@ def test_dual_never_exceeds_primal(loss, intercept, w, b, theta, kind):
 def test_balanced_is_feasible_and_sums_to_zero(loss, theta, kind, lean):
     problem = Problem(loss, 0.05, "free")
     alpha = Y * np.where(Y > 0, np.maximum(theta, lean), theta * (1 - lean))  # lean = 1: as unbalanced as can be
-    out = problem.balanced(BATCHES[kind], alpha)
+    out = problem.on(DATA[kind], Y).balanced(alpha)
     c = np.ones(M) if WEIGHTS[kind] is None else WEIGHTS[kind]
     assert abs(c @ out) <= 1e-13 * c.sum()
     assert all(np.isfinite(loss.conjugate(-a, y)) for a, y in zip(out, Y, strict=True))
@@ -88,12 +89,13 @@ def test_balanced_leaves_a_balanced_point_where_it_is(loss):
     theta = np.random.default_rng(0).uniform(0.2, 0.8, size=M)
     for sign in (-1, 1):
         theta[sign == Y] /= theta[sign == Y].sum() / 3
-    np.testing.assert_allclose(Problem(loss, 0.05, "free").balanced(BATCHES["plain"], Y * theta), Y * theta, atol=1e-14)
+    balanced = Problem(loss, 0.05, "free").on(DATA["plain"], Y).balanced(Y * theta)
+    np.testing.assert_allclose(balanced, Y * theta, atol=1e-14)
 
 
 @pytest.mark.parametrize("intercept", ["none", "penalized"])
 def test_without_free_intercept_nothing_is_balanced(intercept):
-    assert Problem(Hinge(), 0.05, intercept).balanced(BATCHES["plain"], Y) is Y
+    assert Problem(Hinge(), 0.05, intercept).on(DATA["plain"], Y).balanced(Y) is Y
 
 
 @each_loss
@@ -107,7 +109,7 @@ def test_best_intercept_is_the_best(loss, w, kind):
 
     reach = 60 + np.abs(scores).max()
     sought = minimize_scalar(cost, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-12})
-    best = cost(problem.best_intercept(BATCHES[kind], scores))
+    best = cost(problem.on(DATA[kind], Y).best_intercept(scores))
     assert best <= sought.fun + 1e-13 * (1 + abs(sought.fun))
     if isinstance(loss, Hinge):  # exact: the minimum is at a break point
         assert best == pytest.approx(min(cost(b) for b in Y - scores), rel=1e-13)
@@ -122,16 +124,16 @@ def test_best_intercept_is_the_best(loss, w, kind):
     ],
 )
 def test_best_intercept_is_the_middle_of_its_interval(loss, scores, y, middle):
-    batch = as_batch(np.ones((2, 1)), y)
-    assert Problem(loss, 0.1, "free").best_intercept(batch, np.array(scores)) == pytest.approx(middle, abs=1e-12)
+    own = objective(Problem(loss, 0.1, "free"), np.ones((2, 1)), y)
+    assert own.best_intercept(np.array(scores)) == pytest.approx(middle, abs=1e-12)
 
 
 @pytest.mark.parametrize("shares", [(1, 1), (7, 3), (49, 10)])
 def test_the_middle_survives_weights_that_cancel_up_to_rounding(shares):
     # Each class weighs 1 in all, as class_weight="balanced" has it: the slopes cancel for −1 ≤ b ≤ 1.
     y = np.repeat([1.0, -1.0], shares)
-    batch = as_batch(np.ones((y.size, 1)), y, np.repeat(1.0 / np.array(shares), shares))
-    assert Problem(Hinge(), 0.1, "free").best_intercept(batch, np.zeros(y.size)) == pytest.approx(0.0, abs=1e-9)
+    own = objective(Problem(Hinge(), 0.1, "free"), np.ones((y.size, 1)), y, np.repeat(1.0 / np.array(shares), shares))
+    assert own.best_intercept(np.zeros(y.size)) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("near", [0.0, 0.3, -50.0, 1e9, np.inf, -np.inf, np.nan])
@@ -139,26 +141,25 @@ def test_the_middle_survives_weights_that_cancel_up_to_rounding(shares):
 def test_no_guess_leads_the_best_intercept_astray(near, m):
     rng = np.random.default_rng(0)
     scores = 3 * rng.normal(size=m) + 2
-    batch = as_batch(np.zeros((m, 1)), np.where(rng.random(m) < 0.3, 1.0, -1.0), rng.uniform(0.5, 2.0, size=m))
-    problem = Problem(Hinge(), 0.1, "free")
-    values = [problem.mean_loss(batch, scores, b) for b in (*np.linspace(-12, 12, 2401), *(1.0 - scores))]
-    assert problem.mean_loss(batch, scores, problem.best_intercept(batch, scores, near)) <= min(values) + 1e-12
+    y, c = np.where(rng.random(m) < 0.3, 1.0, -1.0), rng.uniform(0.5, 2.0, size=m)
+    own = objective(Problem(Hinge(), 0.1, "free"), np.zeros((m, 1)), y, c)
+    values = [own.mean_loss(scores, b) for b in (*np.linspace(-12, 12, 2401), *(1.0 - scores))]
+    assert own.mean_loss(scores, own.best_intercept(scores, near)) <= min(values) + 1e-12
 
 
 @pytest.mark.parametrize("c", [None, [1.0, 5.0, 0.0, 2.0, 0.5]])
 @pytest.mark.parametrize("loss", [*LOSSES, EpsilonInsensitive(0.3), Huber(0.5), Pinball(0.2)], ids=repr)
 def test_best_constant_is_the_best_for_w_zero(loss, c):
     y = np.array([1.0, -1.0, 1.0, -1.0, -1.0]) * (1.0 if loss.of_signs else [3.0, 1.0, 7.0, 2.0, 9.0])
-    batch = as_batch(np.zeros((5, 1)), y, c)
-    problem = Problem(loss, 0.1, "free")
-    found = problem.value(batch, np.zeros(1), problem.best_constant(batch))
-    assert found <= min(problem.value(batch, np.zeros(1), b) for b in np.linspace(-10, 10, 4001)) + 1e-12
+    own = objective(Problem(loss, 0.1, "free"), np.zeros((5, 1)), y, c)
+    found = own.value(np.zeros(1), own.best_constant())
+    assert found <= min(own.value(np.zeros(1), b) for b in np.linspace(-10, 10, 4001)) + 1e-12
 
 
 def test_best_intercept_of_a_lopsided_problem():
     # One −1 in 10⁶ rows, by weight: the logistic optimum lies at log of the odds.
-    batch = as_batch(np.ones((2, 1)), [1, -1], [1e6, 1.0])
-    assert Problem(Logistic(), 0.1, "free").best_intercept(batch, np.zeros(2)) == pytest.approx(np.log(1e6), rel=1e-9)
+    own = objective(Problem(Logistic(), 0.1, "free"), np.ones((2, 1)), [1, -1], [1e6, 1.0])
+    assert own.best_intercept(np.zeros(2)) == pytest.approx(np.log(1e6), rel=1e-9)
 
 
 @each_loss
@@ -167,20 +168,17 @@ def test_weight_2_is_the_row_twice_and_0_is_no_row(loss, intercept):
     problem = Problem(loss, 0.05, intercept)
     times = np.random.default_rng(5).integers(0, 3, size=M)
     assert set(times) == {0, 1, 2}
-    weighted, repeated = as_batch(X, Y, times), as_batch(np.repeat(X, times, axis=0), np.repeat(Y, times))
+    weighted = objective(problem, X, Y, times)
+    repeated = objective(problem, np.repeat(X, times, axis=0), np.repeat(Y, times))
     w, b = np.array([1.0, -2.0, 0.5, 3.0]), intercept_of(problem, 0.3)
     alpha = Y * np.random.default_rng(6).random(M)
-    assert problem.value(weighted, w, b) == pytest.approx(problem.value(repeated, w, b), rel=1e-13)
-    ours, theirs = (problem.subgradient(batch, w, b) for batch in (weighted, repeated))
+    assert weighted.value(w, b) == pytest.approx(repeated.value(w, b), rel=1e-13)
+    ours, theirs = (own.subgradient(w, b) for own in (weighted, repeated))
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-12, atol=1e-14)
     assert ours[1] == pytest.approx(theirs[1], rel=1e-12, abs=1e-14)
-    assert problem.lower_bound(weighted, alpha) == pytest.approx(
-        problem.lower_bound(repeated, np.repeat(alpha, times)), rel=1e-9
-    )
+    assert weighted.lower_bound(alpha) == pytest.approx(repeated.lower_bound(np.repeat(alpha, times)), rel=1e-9)
     scores = X @ w
-    assert problem.best_intercept(weighted, scores) == pytest.approx(
-        problem.best_intercept(repeated, np.repeat(scores, times)), abs=1e-9
-    )
+    assert weighted.best_intercept(scores) == pytest.approx(repeated.best_intercept(np.repeat(scores, times)), abs=1e-9)
 
 
 @each_loss
@@ -188,7 +186,8 @@ def test_weight_2_is_the_row_twice_and_0_is_no_row(loss, intercept):
 def test_the_ball_holds_the_optimum(loss, lam):
     from primalsvm import solve
 
-    assert np.linalg.norm(solve(Problem(loss, lam), X, Y).w) <= Problem(loss, lam).radius
+    radius = Problem(loss, lam).on(DATA["plain"], Y).radius
+    assert np.linalg.norm(solve(Problem(loss, lam), X, Y).w) <= radius
 
 
 @pytest.mark.parametrize("lam", [0, -1.0, np.nan, np.inf])
@@ -205,4 +204,4 @@ def test_unknown_intercept():
 @pytest.mark.parametrize(("y", "message"), [([0, 1], "labels -1 and \\+1"), ([1, 1], "one class only")])
 def test_labels_are_checked(y, message):
     with pytest.raises(ValueError, match=message):
-        check_labels(as_batch(np.eye(2), y))
+        check_both_signs(np.array(y, float), as_weights(None, 2))

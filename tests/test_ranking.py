@@ -6,18 +6,22 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from primalsvm import Hinge, Problem
-from primalsvm.inputs import as_batch
-from primalsvm.ranking import Ranking, formed, judged, queries_of
-from primalsvm.team import Team
+from primalsvm.data import ALONE, as_dataset, thread_pool
+from primalsvm.ranking import Ranking, queries_of, ranking_targets
 from tests import reference
 
-ALONE = Team(1)
 each_average = pytest.mark.parametrize("average", ["queries", "pairs"])
 
 
-def ranked(X, y, q, c=None):
-    return as_batch(X, np.zeros(len(y)), c)._replace(y=judged(q, y))
+def ranking(problem, X, y, q, c=None, threads=ALONE):
+    return problem.on(as_dataset(X, c, threads=threads), ranking_targets(q, y))
+
+
+def long_indices(X):
+    """CSR rows with indices of 64 bits."""
+    rows = sp.csr_array(X)
+    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    return rows
 
 
 @st.composite
@@ -37,21 +41,20 @@ def test_values_and_subgradients_are_those_of_all_pairs(problem, average):
     X, y, q, c = problem
     i, j, cc = reference.pairs(y, q, c, average)
     assume(c.max() > 0)
-    batch = ranked(X, y, q, c)
     if not cc.size:
         with pytest.raises(ValueError, match="no query has rows of two levels"):
-            Ranking(0.1, average).settled(batch)
+            ranking(Ranking(0.1, average), X, y, q, c)
         return
     w = np.array([1.0, -0.5])
-    ranking = Ranking(0.1, average).settled(batch)
+    objective = ranking(Ranking(0.1, average), X, y, q, c)
     violated = (X[i] - X[j]) @ w < 1
-    h, r = ranking.plane_at(X @ w, ALONE)
+    h, r = objective.plane_at(X @ w)
     expected = -((cc * violated)[:, None] * (X[i] - X[j])).sum(axis=0) / cc.sum()
     assert h == pytest.approx((cc * violated).sum() / cc.sum(), abs=1e-14)
-    np.testing.assert_allclose(ranking.combined(batch, r, ALONE), expected, atol=1e-12)
+    np.testing.assert_allclose(objective.combined(r), expected, atol=1e-12)
     expected = reference.ranking_primal(0.1, X, y, q, c, w, average)
-    assert ranking.value(batch, w, ALONE) == pytest.approx(expected, abs=1e-12)
-    assert ranking.queries.total == pytest.approx(cc.sum()) and ranking.queries.n_pairs == len(i)
+    assert objective.value(w) == pytest.approx(expected, abs=1e-12)
+    assert objective.queries.total == pytest.approx(cc.sum()) and objective.queries.n_pairs == len(i)
 
 
 @pytest.mark.parametrize("levels", [2, 5, None])
@@ -60,9 +63,8 @@ def test_values_and_subgradients_are_those_of_all_pairs(problem, average):
 def test_long_queries_and_threads(levels, queries, threads):
     X, y, q = reference.relevant(700, 4, queries, levels)
     c, w = reference.weights(700), np.array([1.0, -1.0, 0.5, 2.0])
-    batch = ranked(X, y, q, c)
-    with Team(threads) as team:
-        found = Ranking(0.1).settled(batch).value(batch, w, team)
+    with thread_pool(threads) as pool:
+        found = ranking(Ranking(0.1), X, y, q, c, pool).value(w)
     assert found == pytest.approx(reference.ranking_primal(0.1, X, y, q, c, w), rel=1e-12)
 
 
@@ -72,38 +74,34 @@ def test_a_weight_is_a_number_of_copies_and_zero_is_none(average):
     c = np.random.default_rng(1).integers(0, 4, 60)
     twice = np.repeat(np.arange(60), c)
     w = np.array([0.5, 1.0, -1.0])
-    values = [
-        Ranking(0.1, average).settled(batch).value(batch, w, ALONE)
-        for batch in (ranked(X, y, q, c.astype(float)), ranked(X[twice], y[twice], q[twice]))
-    ]
+    problem = Ranking(0.1, average)
+    weighted, repeated = ranking(problem, X, y, q, c.astype(float)), ranking(problem, X[twice], y[twice], q[twice])
+    values = [objective.value(w) for objective in (weighted, repeated)]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
 
 
 @each_average
-@pytest.mark.parametrize("convert", [np.asarray, lambda X: X.astype(np.float32), sp.csr_matrix])
-def test_formed_pairs_are_the_same_problem(convert, average):
+@pytest.mark.parametrize("convert", [np.asarray, lambda X: X.astype(np.float32), sp.csr_matrix, long_indices])
+def test_pairs_as_rows_are_the_same_problem(convert, average):
     X, y, q = reference.relevant(80, 5, 6)
     X = np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32).astype(float)
     c, w = reference.weights(80), np.linspace(-1, 1, 5)
-    batch = ranked(convert(X), y, q, c)
-    pairs = formed(batch, queries_of(batch, average))
+    pairs = ranking(Ranking(0.1, average), convert(X), y, q, c).as_classification()
     expected = reference.ranking_primal(0.1, X, y, q, c, w, average)
-    assert Problem(Hinge(), 0.1).value(pairs, w, 0.0) == pytest.approx(expected, rel=1e-12)
+    assert pairs.value(w, 0.0) == pytest.approx(expected, rel=1e-12)
 
 
 def test_queries_without_pairs_are_counted():
-    batch = ranked(np.eye(5), np.array([1.0, 0, 2, 2, 3]), np.array([5, 5, 8, 8, 1]))
-    queries = queries_of(batch)
-    assert queries.idle == 2 and queries.n_pairs == 1 and sorted(queries.row) == [0, 1]
+    y = ranking_targets(np.array([5, 5, 8, 8, 1]), np.array([1.0, 0, 2, 2, 3]))
+    queries = queries_of(as_dataset(np.eye(5)), y)
+    assert queries.without_pairs == 2 and queries.n_pairs == 1 and sorted(queries.row) == [0, 1]
 
 
-def test_held_out_rows_have_queries_of_their_own():
-    X, y, q = reference.relevant(50, 3, 3)
+def test_the_held_out_error_is_the_mean_over_pairs():
     others = reference.relevant(40, 3, 5, seed=1)
     w = np.ones(3)
-    ranking = Ranking(0.1).settled(ranked(X, y, q))
     expected = reference.ranking_primal(0.1, *others, np.ones(40), w) - 0.15
-    assert ranking.held_out_error(ranked(*others), w, 0.0, ALONE) == pytest.approx(expected, rel=1e-12)
+    assert ranking(Ranking(0.1), *others).held_out_error(w, 0.0) == pytest.approx(expected, rel=1e-12)
 
 
 def test_averages_have_names():

@@ -8,6 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primalsvm import Asset, Hinge, Pegasos, Problem, solve, theory
+from primalsvm.data import ALONE, EQUAL_WEIGHTS, KernelMatrix, as_block
+from primalsvm.maps.kernels import Linear, as_points
+from primalsvm.solvers.kernel_pegasos import KernelPegasos
+from primalsvm.solvers.stops import Stops
+from primalsvm.solvers.watched import Watched
+from tests.helpers import solution_of
 from tests.reference import noisy, primal
 
 lams = st.floats(1e-6, 1.0)
@@ -143,9 +149,24 @@ def test_pegasos_takes_as_many_steps_as_theory_asks_for(delta, average):
     solver = Pegasos(n_iter="theory", epsilon=epsilon, delta=delta, projection=True)
     found = solve(PROBLEM, X, Y, solver=solver, tol=1e6)
     planned = theory.plan(LAM, epsilon, delta, 1.0, True)
-    assert found.n_steps == planned.iterations and found.solver.average == average
-    assert found.solver.tries == planned.tries and found.solver.sampling == "iid"
+    plan = found.state.plan
+    assert found.n_steps == planned.iterations and plan.average == average
+    assert plan.tries == planned.tries and plan.sampling == "iid"
     assert primal(PROBLEM, X, Y, found.w) - BEST <= epsilon
+
+
+def test_theory_is_asked_whatever_pegasos_is_wrapped_in():
+    options = {"epsilon": 0.4, "delta": 0.1, "projection": True}
+    steps = theory.plan(LAM, 0.4, 0.1, 1.0, True).iterations
+    pegasos = Pegasos(n_iter="theory", **options)
+    plain = solve(PROBLEM, X, Y, solver=pegasos, tol=1e6)
+    watched = solve(PROBLEM, X, Y, solver=Watched(pegasos, (1, 5)), tol=1e6)
+    matrix = KernelMatrix(Linear(), as_block(X), as_points(X), 1e9, EQUAL_WEIGHTS, ALONE)
+    kernel = solution_of(PROBLEM.on(matrix, Y), KernelPegasos(pegasos), Stops(tol=1e6))
+    assert plain.n_steps == watched.n_steps == kernel.n_steps == steps
+    np.testing.assert_array_equal(watched.w, plain.w)
+    assert len(plain.trace) == 1 < len(watched.trace)
+    np.testing.assert_allclose(X.T @ kernel.w, plain.w, rtol=1e-8, atol=1e-9)
 
 
 def by_hand(T, seed, factor=1.0):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from primalsvm.checkpoints import Checkpoint
-    from primalsvm.estimators.files import load
     from primalsvm.estimators.linear_one_class_svm import LinearOneClassSVM
     from primalsvm.estimators.linear_ranker import LinearRanker
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.linear_svc_cv import LinearSVCCV
     from primalsvm.estimators.linear_svr import LinearSVR
+    from primalsvm.estimators.model_files import load
     from primalsvm.estimators.one_class_svm import OneClassSVM
     from primalsvm.estimators.svc import SVC
     from primalsvm.estimators.svc_cv import SVCCV
@@ -76,7 +76,7 @@ _HOME = {
     "SquaredEpsilonInsensitive": "losses",
     "SquaredHinge": "losses",
     "Status": "solution",
-    "load": "estimators.files",
+    "load": "estimators.model_files",
     "open": "sources.opening",
     "solve": "solvers.solve",
     "svm_path": "solvers.path",

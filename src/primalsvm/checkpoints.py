@@ -1,53 +1,42 @@
 """Checkpoints: a run's state in a file, every so many seconds, from which it goes on to the same bits.
 
-The file has the format of model files (`persistence`): it is there whole or as it was, and a checksum tells damage. It
-also tells which run it is of: the problem, the solver, the rows. When to write is decided by the clock, what is written
-is not. The checksum tells damage, not malice: a checkpoint is for whoever has written it.
+The file has the format of model files (`persistence`): it is written atomically, and a checksum tells damage. It also
+says which run it is of: the problems, the solver, the rows. When to write is decided by the clock, what is written is
+not. The checksum tells damage, not malice: a checkpoint is for whoever has written it.
 """
 
 import os
 import time
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from primalsvm.objective import ALONE, Evaluation, Problem
+from primalsvm.data import CSR, Batch, Dense, Vector, Weights, crc
+from primalsvm.objective import Evaluation
 from primalsvm.options import check_number
-from primalsvm.persistence import ModelError, kind_of, read_model, write_model
-from primalsvm.rows import CSR, Batch, Dense, Distant, Gram, Mixed, Rows, Vector, Weights, shape
-from primalsvm.solvers.ascent import Copies, DualState, Part
-from primalsvm.solvers.asset import Asset
-from primalsvm.solvers.curvature import Curvature
-from primalsvm.solvers.drive import Snapshot, Stops
-from primalsvm.solvers.interior_point import InteriorState
-from primalsvm.solvers.kernel_pegasos import KernelPegasos
-from primalsvm.solvers.newton import NewtonState, View
-from primalsvm.solvers.pegasos import Pegasos
-from primalsvm.solvers.protocol import Run, Solver
-from primalsvm.solvers.proximal import Proximal
-from primalsvm.solvers.sampling import Sampler
-from primalsvm.solvers.sequence import Mark, SequenceState
-from primalsvm.solvers.steps import Iterate, Settings, Tail
-from primalsvm.solvers.stochastic import Bucket, StochasticState
+from primalsvm.persistence import ModelError, header_of, read_model, schema_of, write_model
+from primalsvm.solution import Certificate, Solution, Status, Trace
+from primalsvm.solvers.drive import Record, Snapshot
+from primalsvm.solvers.protocol import JointSolver, Objectives
+from primalsvm.solvers.registry import SOLVERS, STATES
+from primalsvm.solvers.several import Several
+from primalsvm.solvers.stops import Stops
 
 KIND = "checkpoint"
-PARTS = (
-    *(Snapshot, Evaluation),
-    *(Batch, CSR, Dense, Gram, Mixed, Weights),
-    *(DualState, Copies, Part),
-    *(NewtonState, View, Proximal, Curvature),
-    *(InteriorState, SequenceState, Mark, Run),
-    *(StochasticState, Sampler, Settings, Iterate, Tail, Bucket),
-)
-KNOWN: dict[str, type] = {part.__name__: part for part in PARTS}
+OTHERS = (Snapshot, Record, Trace, Evaluation, Solution, Certificate, Status, Batch, CSR, Dense, Weights)
+
+
+def known_parts() -> dict[str, type]:
+    """The classes whose objects may be parts of a checkpoint."""
+    others: dict[str, type] = {part.__name__: part for part in OTHERS}
+    return {**SOLVERS, **STATES, **others}
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Keep a run's state in a file, so that it can go on after the machine, or somebody, has stopped it.
+    """Keep the state of a run in a file, so that it can go on after it was stopped.
+
+    Of a fit of several problems, those that had ended before it was stopped stay as they are.
 
     Parameters
     ----------
@@ -59,6 +48,7 @@ class Checkpoint:
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> import numpy as np
     >>> from primalsvm import LinearSVC
     >>> X, y = np.array([[2.0], [1.0], [-1.0], [-3.0]]), [1, 1, 0, 0]
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +77,7 @@ class Keeper:
         self.path = Path(checkpoint.path)
         self.checkpoint, self.run, self.library = checkpoint, run, library
         self.last = time.monotonic()
-        if self.path.exists() and kind_of(self.path) != KIND and not checkpoint.resume:
+        if self.path.exists() and header_of(self.path).get("kind") != KIND and not checkpoint.resume:
             raise ModelError(f"{self.path} is there already, and is no checkpoint: it is left alone")
         if not os.access(self.path.parent, os.W_OK):
             raise OSError(f"there is no folder {str(self.path.parent)!r} to write the checkpoint to")
@@ -98,11 +88,17 @@ class Keeper:
         Raises
         ------
         ModelError
-            If the file is damaged, or of another run.
+            If the file is damaged, of another version of the library, or of another run.
         """
         if not (self.checkpoint.resume and self.path.exists()):
             return None
-        content = read_model(self.path, (KIND,), KNOWN).content
+        known, header = known_parts(), header_of(self.path)
+        if header.get("kind") == KIND and header.get("schema") != schema_of(known):
+            raise ModelError(
+                f"{self.path} was written by another version of this library, the states of which are not those of "
+                "this one: finish the run with that version, or begin it anew (without resume)"
+            )
+        content = read_model(self.path, (KIND,), known).content
         before, snapshot = content.get("run"), content.get("snapshot")
         if not isinstance(before, dict) or not isinstance(snapshot, Snapshot):
             raise ModelError(f"{self.path} is damaged: it holds no run")
@@ -114,43 +110,28 @@ class Keeper:
     def __call__(self, snapshot: Snapshot, at_once: bool) -> None:
         """Write the snapshot, if it is time."""
         if at_once or time.monotonic() - self.last >= self.checkpoint.every:
-            write_model(self.path, KIND, {"run": self.run, "snapshot": snapshot}, KNOWN, self.library)
+            content, known = {"run": self.run, "snapshot": snapshot}, known_parts()
+            write_model(self.path, KIND, content, known, self.library, schema_of(known))
             self.last = time.monotonic()
 
 
-def identity(problem: Problem, batch: Batch, solver: Solver, stops: Stops, seed: int) -> dict[str, str]:
+def identity(objectives: Objectives, solver: JointSolver, stops: Stops, seed: int) -> dict[str, str]:
     """What has to be the same for a run to go on: all that decides its steps, but for the number of threads."""
-    m, d = shape(batch.rows)
-    rows = (checksum(batch.rows), _crc(batch.y, batch.weight.values))
+    data, problem = objectives.data, objectives[0].problem
+    own = solver.solver if isinstance(solver, Several) else solver
+    weights = data.to_array(data.map(_weights, data.weights))
+    targets = [data.to_array(objectives[k].y) for k in range(len(objectives))]
     facts: dict[str, Any] = {
         "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept,
-        "the solver": getattr(solver, "stages", solver),
-        "the shape of the rows": (m, d), "the checksum of the rows": rows, "certify": stops.certify, "the seed": seed,
+        "the number of problems": len(objectives), "the solver": getattr(own, "stages", own),
+        "the shape of the rows": data.shape,
+        "the checksum of the rows": (data.checksum(), crc(weights, *targets)),
+        "certify": stops.certify, "the seed": seed,
     }  # fmt: skip
-    if isinstance(solver, Asset | KernelPegasos | Pegasos):  # their steps are planned up to the end
+    if solver.traits.planned:
         facts |= {"tol": stops.tol, "max_iter": stops.max_iter}
     return {name: repr(fact) for name, fact in facts.items()}
 
 
-def checksum(rows: Rows) -> str:
-    """A number that changes with any of the rows."""
-    if isinstance(rows, Mixed):
-        return f"{_crc(rows.base.values, rows.mixing):x}"
-    if isinstance(rows, Gram):
-        return f"{_crc(rows.values):x}"
-    if not isinstance(rows, Distant):
-        return f"{_crc(*rows[:3] if isinstance(rows, CSR) else (rows.values,)):x}"
-    if rows.files is not None:
-        return rows.files.checksum
-    # Computed rows may differ in their last bits from time to time.
-    probe = np.random.default_rng(0).normal(size=rows.n_features)
-    scores = ALONE.scores(rows, probe)
-    return f"{float(scores.sum()):.6e} {float(np.square(scores).sum()):.6e}"
-
-
-def _crc(*arrays: Vector) -> int:
-    found = 0
-    for array in arrays:
-        values: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        found = zlib.crc32(memoryview(values), found) if values.size else found
-    return found
+def _weights(weight: Weights, out: Vector) -> None:
+    out[:] = weight.array(out.shape[0])

@@ -4,28 +4,27 @@
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
 D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
-a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, a tilt, the constraint is Σ cᵢ αᵢ = τ Σc: so
-is the one-class problem (`losses.novelty`), whose P* is not positive.
+a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, the tilt, the constraint is Σ cᵢ αᵢ = τ Σc:
+so is the one-class problem (`losses.novelty`), whose P* is not positive.
 
-One evaluation costs two passes over the rows (`Team.scores`, `Team.combine`); everything else here works on vectors.
+A `Problem` is the definition; `Problem.on` gives the `Objective`: P and D on the rows of a data set, with targets.
+Scores, targets and α are handles of that data set (`primalsvm.data`). One evaluation costs two passes over the rows
+(`Dataset.scores`, `Dataset.combine`); everything else works on handles.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from primalsvm import sums
+from primalsvm.data import ALONE, Dataset, Handle, Vector, Weights, inner
+from primalsvm.intercepts import balancing_shift, best_intercept, here, two_sided_constant
 from primalsvm.losses import Loss, OneSided, check_loss
-from primalsvm.rows import Batch, Vector, Weights, inner, sampled_squared_norms, total_weight
-from primalsvm.team import Team
 
 Intercept = Literal["none", "penalized", "free"]
-
-ALONE = Team(1)
-
-SAMPLED = 1024  # rows for a first guess of the best b, where there are many
 
 
 class Evaluation(NamedTuple):
@@ -36,37 +35,23 @@ class Evaluation(NamedTuple):
     primal: float
     dual: float
     solver: str = ""  # which one of several solvers it comes from
+    details: Any = None  # for the solver's own `observe`
 
 
-class Objective(Protocol):
-    """What the driver has to know of a problem; the rest is between the problem and its solvers."""
+class Bounds(NamedTuple):
+    """What bounds w* and b*: λ/2 ‖w*‖² ≤ P(0, 0), and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
 
-    def settled(self, batch: Batch, team: Team) -> Self:
-        """The same problem, with what these rows say of it."""
-
-    @property
-    def tunable(self) -> bool:
-        """Whether λ is for the user to choose."""
-
-    def vanishes(self, dual: float) -> bool:
-        """Whether so high a lower bound shows that w* = 0, which tells nothing."""
-
-    def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
-        """How wrong (w, b) is on other rows."""
-
-
-class Targets(NamedTuple):
-    """What bounds w* and b*: |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.settled`."""
-
-    at_zero: float  # what λ/2 ‖w*‖² is at most: P(0, 0)
-    largest: float  # |y|; with a tilt, how far scores spread
+    at_zero: float  # what λ/2 ‖w*‖² is at most
+    largest: float  # |y|; with a tilt, the spread of the scores
     trivial: float = 0.0  # with a tilt: a P* above −this is 0 up to rounding, and w* is 0
 
 
-SIGNS = Targets(0.5, 1.0)  # ½ will do for every margin loss: see `Problem.radius`
+SIGNS = Bounds(0.5, 1.0)  # ½ is enough for every margin loss: see `Objective.radius`
 LEAST_SPREAD = 1e-2  # of scores, relative to their mean,
 LEAST_SCORE = 1e-8  # … and to ‖x‖²: a smaller one is no unit
 TRIVIAL = 1e-12  # (‖w‖/‖x‖)² of a one-class w* that is 0 up to rounding. A million rows that are all apart have 1e-6
+
+SAMPLED_ROWS = 1024  # for a first guess of the best b, where there are many
 
 
 @dataclass(frozen=True)
@@ -78,23 +63,20 @@ class Problem:
     loss : a loss from `primalsvm.losses`
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
-    targets : how large the targets are; `settled` finds it where they are not signs
     tilt : τ of a further term τ b, with the loss `OneSided` and a free intercept: ν of the one-class problem
 
     Examples
     --------
+    >>> from primalsvm.data import as_dataset
     >>> from primalsvm.losses import Hinge
-    >>> from primalsvm.inputs import as_batch
-    >>> problem = Problem(Hinge(), lam=0.5)
-    >>> batch = as_batch(np.eye(2), [1, -1])
-    >>> problem.value(batch, np.array([1.0, -1.0]), 0.0)
+    >>> objective = Problem(Hinge(), lam=0.5).on(as_dataset(np.eye(2)), np.array([1.0, -1.0]))
+    >>> objective.value(np.array([1.0, -1.0]), 0.0)
     0.5
     """
 
     loss: Loss
     lam: float
     intercept: Intercept = "none"
-    targets: Targets = SIGNS
     tilt: float = 0.0
 
     def __post_init__(self) -> None:
@@ -112,33 +94,90 @@ class Problem:
                 f"a tilt; got {self.loss!r}, intercept={self.intercept!r}, tilt={self.tilt!r}"
             )
 
+    def on(self, data: Dataset, y: Handle) -> "Objective":
+        """P and D on the rows of a data set with these targets.
+
+        Where targets are no signs their size bounds w* and b*. With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0
+        there), and α = τ is feasible: λ/2 ‖w*‖² ≤ −D(τ), which is λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one
+        of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
+        """
+        objective = Objective(self, data, y)
+        if self.loss.of_signs:
+            return objective
+        smallest = np.finfo(float).tiny
+        if self.tilt:
+            length = self.tilt / self.lam  # of w(τ), in mean rows
+            mean = mean_row(data)
+            energy = self.lam / 2 * length**2
+            at_zero = max(energy * mean.squared_norm, smallest)
+            return replace(objective, bounds=Bounds(at_zero, length * mean.spread, TRIVIAL * energy * mean.rows))
+        at_zero = max(objective.mean_loss(data.zeros(), 0.0), smallest)
+        largest = data.reduce(sums.largest_size, y, merge=sums.largest)
+        return replace(objective, bounds=Bounds(at_zero, largest))
+
+    def penalty(self, square: Any, b: Any) -> Any:
+        """The terms without rows, given ‖w‖²: λ/2 ‖w‖², with b² if the intercept is penalised; plus τ b."""
+        return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.tilt * b
+
+    def regularizer(self, w: Vector, b: float) -> float:
+        """`penalty` of a point."""
+        return float(self.penalty(float(inner(w, w)), b))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """P and D of one problem on the rows of a data set; made by `Problem.on`.
+
+    Parameters
+    ----------
+    problem : its definition
+    data : the rows with their weights
+    y : handle of the targets
+    bounds : of w* and b*
+    """
+
+    problem: Problem
+    data: Dataset
+    y: Handle
+    bounds: Bounds = SIGNS
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self.problem.loss
+
+    @property
+    def lam(self) -> float:
+        """λ."""
+        return self.problem.lam
+
+    @property
+    def intercept(self) -> Intercept:
+        """What is done about the intercept."""
+        return self.problem.intercept
+
+    @property
+    def free(self) -> bool:
+        """Whether the intercept is free."""
+        return self.problem.intercept == "free"
+
+    @property
+    def tilt(self) -> float:
+        """τ."""
+        return self.problem.tilt
+
+    @property
+    def total(self) -> float:
+        """Σc."""
+        return self.data.total_weight
+
     @property
     def radius(self) -> float:
         """Radius of a ball that holds w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
 
-        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `settled`.
+        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `Problem.on`.
         """
-        return math.sqrt(2.0 * self.targets.at_zero / self.lam)
-
-    def settled(self, batch: Batch, team: Team = ALONE) -> "Problem":
-        """The same problem, with what these rows' targets say of its size.
-
-        With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0 there), and α = τ is allowed: λ/2 ‖w*‖² ≤ −D(τ), which is
-        λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
-        """
-        if self.loss.of_signs:
-            return self
-        smallest = np.finfo(float).tiny
-        if self.tilt:
-            length = self.tilt / self.lam  # of w(τ), in mean rows
-            mean = mean_row(batch, team)
-            energy = self.lam / 2 * length**2
-            sizes = Targets(
-                max(energy * mean.squared_norm, smallest), length * mean.spread, TRIVIAL * energy * mean.rows
-            )
-            return replace(self, targets=sizes)
-        at_zero = self.mean_loss(batch, np.zeros(batch.y.shape), 0.0)
-        return replace(self, targets=Targets(max(at_zero, smallest), float(np.abs(batch.y).max())))
+        return math.sqrt(2.0 * self.bounds.at_zero / self.lam)
 
     @property
     def tunable(self) -> bool:
@@ -147,147 +186,216 @@ class Problem:
 
     def vanishes(self, dual: float) -> bool:
         """Whether this lower bound says that a one-class P* is 0, and w* with it: the rows surround the origin."""
-        return self.tilt != 0.0 and dual >= -self.targets.trivial
+        return self.tilt != 0.0 and dual >= -self.bounds.trivial
+
+    def at(self, lam: float) -> "Objective":
+        """The same objective at another λ."""
+        return replace(self, problem=replace(self.problem, lam=lam))
 
     def penalty(self, square: Any, b: Any) -> Any:
-        """`regularizer`, given ‖w‖²; of several w's at once, if they are arrays."""
-        return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.tilt * b
+        """The terms of P without rows, given ‖w‖²."""
+        return self.problem.penalty(square, b)
 
-    def regularizer(self, w: Vector, b: float) -> float:
-        """λ/2 ‖w‖², with b² if the intercept is penalised; plus τ b."""
-        return float(self.penalty(float(inner(w, w)), b))
+    def squared_norm(self, w: Vector, scores: Handle | None = None) -> float:
+        """‖w‖². Of a w that is a vector of coefficients it is Σ wᵢ ⟨w, xᵢ⟩: a pass, unless the scores are given."""
+        if not self.data.kernel_rows:
+            return float(inner(w, w))
+        return float(inner(w, self.data.to_array(self.data.scores(w) if scores is None else scores)))
 
-    def value(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> float:
+    def regularizer(self, w: Vector, b: float, scores: Handle | None = None) -> float:
+        """`penalty` of a point; its scores, if they are known, save a pass over rows of a kernel matrix."""
+        return float(self.problem.penalty(self.squared_norm(w, scores), b))
+
+    # ---- P -----------------------------------------------------------------------------------------------------------
+
+    def value(self, w: Vector, b: float) -> float:
         """P(w, b)."""
-        return self.value_at(batch, team.scores(batch.rows, w), w, b)
+        return self.value_at(self.data.scores(w), w, b)
 
-    def value_at(self, batch: Batch, scores: Vector, w: Vector, b: float) -> float:
+    def value_at(self, scores: Handle, w: Vector, b: float) -> float:
         """P(w, b), given the scores ⟨w, xᵢ⟩."""
-        return self.regularizer(w, b) + self.mean_loss(batch, scores, b)
+        return self.regularizer(w, b, scores) + self.mean_loss(scores, b)
 
-    def mean_loss(self, batch: Batch, scores: Vector, b: float) -> float:
+    def mean_loss(self, scores: Handle, b: float) -> float:
         """(1/Σc) Σ cᵢ ℓ(yᵢ, scoreᵢ + b)."""
-        return float(sums.loss_sum(self.loss, batch.y, batch.weight, scores, b)) / total_weight(batch)
+        total = self.data.reduce(partial(sums.loss_sum, self.loss, float(b)), self.y, self.data.weights, scores)
+        return float(total) / self.total
 
-    def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
+    def held_out_error(self, w: Vector, b: float) -> float:
         """The weighted share of rows on the wrong side; where labels are no signs, P without its λ/2 ‖w‖²."""
-        scores = team.scores(batch.rows, w)
+        scores = self.data.scores(w)
         if not self.loss.of_signs:
-            return self.mean_loss(batch, scores, b) + self.tilt * b
-        wrong = (scores + b > 0) != (batch.y > 0)
-        return float(np.average(wrong, weights=np.broadcast_to(batch.weight.values, wrong.shape)))
+            return self.mean_loss(scores, b) + self.tilt * b
+        return (
+            float(self.data.reduce(partial(sums.wrong_sum, float(b)), self.y, self.data.weights, scores)) / self.total
+        )
 
-    def evaluate_primal(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[float, float, Vector]:
+    def evaluate_primal(self, w: Vector, b: float) -> tuple[float, float, Handle]:
         """b (the best one for w, if it is free: the given one is a guess, NaN none), P(w, b), and ⟨w, xᵢ⟩."""
-        scores = team.scores(batch.rows, w)
-        if self.intercept == "free":
-            b = self.best_intercept(batch, scores, b)
-        return b, self.value_at(batch, scores, w, b), scores
+        scores = self.data.scores(w)
+        if self.free:
+            b = self.best_intercept(scores, b)
+        return b, self.value_at(scores, w, b), scores
 
-    def subgradient(self, batch: Batch, w: Vector, b: float, team: Team = ALONE) -> tuple[Vector, float]:
+    def slopes_at(self, scores: Handle, b: float) -> Handle:
+        """ℓ'(yᵢ, scoreᵢ + b)."""
+        return self.data.map(partial(sums.slopes, self.loss, float(b)), self.y, scores)
+
+    def subgradient(self, w: Vector, b: float) -> tuple[Vector, float]:
         """A sub-gradient of P in (w, b): λw + (1/Σc) Σ cᵢ ℓ'(pᵢ) xᵢ, and its part in b (0.0 without intercept)."""
-        slopes = self.slopes_at(batch, team.scores(batch.rows, w), b)
-        total = total_weight(batch)
-        in_w = self.lam * w + team.combine(batch, slopes) / total
+        slopes = self.slopes_at(self.data.scores(w), b)
+        in_w = self.lam * w + self.data.combine(slopes) / self.total
         if self.intercept == "none":
             return in_w, 0.0
-        in_b = self.balance(batch, slopes) / total + self.tilt
+        in_b = self.balance(slopes) / self.total + self.tilt
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
-    def slopes_at(self, batch: Batch, scores: Vector, b: float) -> Vector:
-        """ℓ'(yᵢ, scoreᵢ + b)."""
-        out = np.empty_like(scores)
-        sums.slopes(self.loss, batch.y, scores, b, out)
-        return out
-
-    def best_intercept(self, batch: Batch, scores: Vector, near: float = math.nan) -> float:
+    def best_intercept(self, scores: Handle, near: float = math.nan) -> float:
         """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval.
 
         A guess that is `near` saves some passes; NaN: there is none.
         """
-        if math.isnan(near) and batch.y.shape[0] >= 2 * SAMPLED:
-            every = slice(None, None, batch.y.shape[0] // SAMPLED)
-            y, some = np.ascontiguousarray(batch.y[every]), np.ascontiguousarray(scores[every])
-            c = np.ascontiguousarray(np.broadcast_to(batch.weight.values, batch.y.shape)[every])
-            near = sums.best_intercept(self.loss, y, Weights(c, 1), some, self.tilt * float(c.sum()), near)
-        return float(
-            sums.best_intercept(self.loss, batch.y, batch.weight, scores, self.tilt * total_weight(batch), near)
-        )
+        data = self.data
+        m = data.shape[0]
+        if math.isnan(near) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a sample tells about where it is
+            some = np.arange(0, m, m // SAMPLED_ROWS)
+            y, weight, few = (data.get(handle, some) for handle in (self.y, data.weights, scores))
+            total = weight.total(some.size)
+            near = best_intercept(here, self.loss, self.tilt * total, total, y, weight, few)
+        tilt = self.tilt * self.total
+        return best_intercept(data.reduce, self.loss, tilt, self.total, self.y, data.weights, scores, near)
 
-    def best_constant(self, batch: Batch) -> float:
-        """The b that minimises P(0, ·): what to say of every row while nothing is known of them.
+    def best_constant(self) -> float:
+        """The b that minimises P(0, ·): the best prediction of every row while nothing is known of them.
 
         Examples
         --------
-        >>> from primalsvm.inputs import as_batch
+        >>> from primalsvm.data import as_dataset
         >>> from primalsvm.losses import EpsilonInsensitive, Hinge
-        >>> round(Problem(Hinge(), 1.0, "free").best_constant(as_batch(np.eye(3), [1, -1, -1])), 9)
+        >>> rows = as_dataset(np.eye(3))
+        >>> round(Problem(Hinge(), 1.0, "free").on(rows, np.array([1.0, -1.0, -1.0])).best_constant(), 9)
         -1.0
-        >>> Problem(EpsilonInsensitive(0.0), 1.0, "free").best_constant(as_batch(np.eye(3), [1.0, 5.0, 9.0]))
+        >>> Problem(EpsilonInsensitive(0.0), 1.0, "free").on(rows, np.array([1.0, 5.0, 9.0])).best_constant()
         5.0
         """
-        if self.loss.of_signs:  # two kinds of rows, so two rows
-            total, balance = total_weight(batch), self.balance(batch, batch.y)
-            kinds = np.array([total - balance, total + balance]) / 2.0
-            batch = Batch(batch.rows, np.array([-1.0, 1.0]), Weights(kinds, 1))
-        return self.best_intercept(batch, np.zeros(batch.y.shape[0]))
+        if not self.loss.of_signs:
+            return self.best_intercept(self.data.zeros())
+        kinds = np.array(self.data.reduce(sums.side_weights, self.y, self.data.weights))  # two kinds of rows
+        return two_sided_constant(self.loss, kinds)
 
-    def clipped(self, batch: Batch, alpha: Vector) -> Vector:
+    # ---- D -----------------------------------------------------------------------------------------------------------
+
+    def clipped(self, alpha: Handle) -> Handle:
         """The point nearest to α inside the dual domain of this loss and these labels."""
-        out = np.empty(alpha.shape)
-        sums.clip(self.loss, batch.y, alpha, out)
-        return out
+        return self.data.map(partial(sums.clip, self.loss), self.y, alpha)
 
-    def balanced(self, batch: Batch, alpha: Vector) -> Vector:
-        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
-        if self.intercept != "free":
-            return alpha
-        out = np.empty_like(alpha)
-        sums.balance(self.loss, batch.y, batch.weight, alpha, self.tilt * total_weight(batch), out)
-        return out
-
-    def combined(
-        self, batch: Batch, alpha: Vector, team: Team = ALONE, pull: Vector | None = None
-    ) -> tuple[Vector, float]:
-        """w(α), and the intercept that α implies if it is penalised (else 0.0); `pull` is Σ cᵢ αᵢ xᵢ where known."""
-        s = 1.0 / (self.lam * total_weight(batch))
-        w = s * (team.combine(batch, alpha) if pull is None else pull)
-        b = s * self.balance(batch, alpha) if self.intercept == "penalized" else 0.0
-        return w, b
-
-    def balance(self, batch: Batch, alpha: Vector) -> float:
+    def balance(self, alpha: Handle) -> float:
         """Σ cᵢ αᵢ."""
-        return float(sums.weighted_sum(batch.weight, alpha))
+        return float(self.data.reduce(sums.weighted_sum, self.data.weights, alpha))
 
-    def imbalance(self, batch: Batch, balance: float) -> float:
+    def imbalance(self, balance: float) -> float:
         """How far Σ cᵢ αᵢ, the `balance`, is from what a free intercept asks for."""
-        return balance - self.tilt * total_weight(batch)
+        return balance - self.tilt * self.total
 
-    def conjugate_sum(self, batch: Batch, alpha: Vector) -> float:
+    def balanced(self, alpha: Handle) -> Handle:
+        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
+        if not self.free:
+            return alpha
+        shift_by, shift = balancing_shift(
+            self.data.reduce, self.loss, self.tilt * self.total, self.total, self.y, self.data.weights, alpha
+        )
+        return self.data.map(partial(shift_by, self.loss, shift), self.y, alpha)
+
+    def combined(self, alpha: Handle, combination: Vector | None = None) -> tuple[Vector, float]:
+        """w(α), and the intercept that α implies if it is penalised (else 0.0).
+
+        `combination` is Σ cᵢ αᵢ xᵢ, where it is known.
+        """
+        s = 1.0 / (self.lam * self.total)
+        w = s * (self.data.combine(alpha) if combination is None else combination)
+        return w, s * self.balance(alpha) if self.intercept == "penalized" else 0.0
+
+    def conjugate_sum(self, alpha: Handle) -> float:
         """Σ cᵢ (−ℓ*(−αᵢ))."""
-        return float(sums.dual_sum(self.loss, batch.y, batch.weight, alpha))
+        return float(self.data.reduce(partial(sums.dual_sum, self.loss), self.y, self.data.weights, alpha))
 
-    def dual_value(self, batch: Batch, alpha: Vector, w: Vector, b: float) -> float:
+    def dual_value(self, alpha: Handle, w: Vector, b: float) -> float:
         """D(α), given w(α) and its implied intercept."""
-        return self.conjugate_sum(batch, alpha) / total_weight(batch) - self.regularizer(w, b)
+        return self.conjugate_sum(alpha) / self.total - self.regularizer(w, b)
 
-    def lower_bound(self, batch: Batch, alpha: Vector, team: Team = ALONE, pull: Vector | None = None) -> float:
+    def lower_bound(self, alpha: Handle, combination: Vector | None = None) -> float:
         """D at the allowed dual point nearest to α: a lower bound of P* for any α.
 
-        With `pull` = Σ cᵢ αᵢ xᵢ given, only rows that `balanced` moves are combined anew.
+        With `combination` = Σ cᵢ αᵢ xᵢ given, only rows that `balanced` moves are combined anew.
         """
-        allowed = self.balanced(batch, alpha)
-        if pull is not None and allowed is not alpha:
-            pull = pull + team.combine(batch, allowed - alpha)
-        return self.dual_value(batch, allowed, *self.combined(batch, allowed, team, pull))
+        allowed = self.balanced(alpha)
+        if combination is not None and allowed is not alpha:
+            combination = combination + self.data.combine(self.data.map(sums.difference, allowed, alpha))
+        return self.dual_value(allowed, *self.combined(allowed, combination))
 
-    def evaluate_dual(self, batch: Batch, alpha: Vector, team: Team = ALONE) -> Evaluation:
+    def evaluate_dual(self, alpha: Handle) -> Evaluation:
         """The primal point w(α) that a dual point implies, with both objective values."""
-        alpha = self.balanced(batch, alpha)
-        w, b = self.combined(batch, alpha, team)
-        dual = self.dual_value(batch, alpha, w, b)
-        b, primal, _ = self.evaluate_primal(batch, w, math.nan if self.intercept == "free" else b, team)
+        alpha = self.balanced(alpha)
+        w, b = self.combined(alpha)
+        dual = self.dual_value(alpha, w, b)
+        b, primal, _ = self.evaluate_primal(w, math.nan if self.free else b)
         return Evaluation(w, b, primal, dual)
+
+
+class Objectives:
+    """K problems that differ in their targets only: one class against the rest, for each class.
+
+    Parameters
+    ----------
+    problem : the definition of each; the loss is one of signs
+    data : the rows with their weights
+    Y : handle of the signs, K columns
+
+    Examples
+    --------
+    >>> from primalsvm.data import as_dataset
+    >>> from primalsvm.losses import Hinge
+    >>> both = Objectives(Problem(Hinge(), 0.5), as_dataset(np.eye(2)), np.array([[1, -1], [-1, 1]]))
+    >>> len(both), both[1].y
+    (2, array([-1.,  1.]))
+    """
+
+    tunable = True
+
+    def __init__(self, problem: Problem, data: Dataset, Y: Handle) -> None:
+        self.problem, self.data, self.Y = problem, data, Y
+        self._separate: dict[int, Objective] = {}
+
+    def __len__(self) -> int:
+        return int(self.Y.shape[1])
+
+    def __getitem__(self, k: int) -> Objective:
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        return self.problem.on(self.data, self.data.map(partial(_column, k), self.Y))
+
+    def separate(self, k: int) -> Objective:
+        """Problem k on one thread, for a thread that solves it while others solve others; kept until `forget`."""
+        if k not in self._separate:
+            objective = self[k]
+            self._separate[k] = replace(objective, data=self.data.with_threads(ALONE))
+        return self._separate[k]
+
+    def forget(self, k: int) -> None:
+        """Problem k has ended."""
+        self._separate.pop(k, None)
+
+    def vanishes(self, dual: float) -> bool:
+        """Never: rows of different labels pull w away from 0."""
+        return False
+
+    def at(self, lam: float) -> "Objectives":
+        """The same problems at another λ."""
+        return Objectives(replace(self.problem, lam=lam), self.data, self.Y)
+
+
+def _column(k: int, Y: Vector, out: Vector) -> None:
+    out[:] = Y[:, k]
 
 
 class MeanRow(NamedTuple):
@@ -298,31 +406,43 @@ class MeanRow(NamedTuple):
     rows: float  # mean ‖x‖², of a sample
 
 
-def mean_row(batch: Batch, team: Team = ALONE) -> MeanRow:
+def mean_row(data: Dataset) -> MeanRow:
     """Two passes over the rows."""
-    scores = team.scores(batch.rows, team.combine(batch, np.ones(batch.y.shape)) / total_weight(batch))
-    weight = np.broadcast_to(batch.weight.values, scores.shape)
-    mean = float(np.average(scores, weights=weight))  # ⟨x̄, x̄⟩, also where w is known by its coefficients alone
-    spread = float(np.sqrt(np.average(np.square(scores - mean), weights=weight)))
-    rows = float(sampled_squared_norms(batch.rows).mean())
+    total = data.total_weight
+    scores = data.scores(data.combine(data.map(sums.ones)) / total)
+    mean = float(data.reduce(sums.weighted_sum, data.weights, scores)) / total  # ⟨x̄, x̄⟩, also with kernel rows
+    spread = math.sqrt(data.reduce(partial(sums.centred_squares, mean), data.weights, scores) / total)
+    rows = float(data.squared_norms().mean())
     return MeanRow(max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows)
 
 
-def check_signs(batch: Batch) -> None:
-    """Labels are −1 or +1."""
-    if not np.isin(batch.y, (-1.0, 1.0)).all():
+def check_signs(y: Vector) -> None:
+    """Raise a ValueError unless all labels are −1 or +1."""
+    if not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("y must hold the labels -1 and +1")
 
 
-def check_targets(problem: Problem, batch: Batch) -> None:
-    """Margin losses need labels −1 and +1, both present; others take any numbers."""
-    if problem.loss.of_signs:
-        check_labels(batch)
-
-
-def check_labels(batch: Batch) -> None:
-    """Labels are −1 and +1, both present."""
-    check_signs(batch)
-    counted = batch.y if batch.weight.stride == 0 else batch.y[batch.weight.values > 0]
+def check_both_signs(y: Vector, weight: Weights) -> None:
+    """Raise a ValueError unless labels are −1 and +1, and both are there."""
+    check_signs(y)
+    counted = y if weight.stride == 0 else y[weight.values > 0]
     if np.all(counted == counted[0]):
         raise ValueError("one class only has rows of positive weight: two classes are needed")
+
+
+class AnyObjective(Protocol):
+    """What the driver has to know of an objective; the rest is between the objective and its solvers."""
+
+    @property
+    def data(self) -> Dataset:
+        """The rows."""
+
+    @property
+    def tunable(self) -> bool:
+        """Whether λ is for the user to choose."""
+
+    def vanishes(self, dual: float) -> bool:
+        """Whether so high a lower bound shows that w* = 0, which tells nothing."""
+
+    def held_out_error(self, w: Vector, b: float) -> float:
+        """How wrong (w, b) is on these rows."""

@@ -7,7 +7,8 @@ name, "fields": …} an object of one of a set of known classes, and so on. Read
 nothing from the file; a file that is cut, changed or from the future is refused by name. No array is used twice, and
 nothing is larger than what the file has of it: a small file cannot ask for much memory.
 
-A file is written beside its place and renamed when it is whole. Checkpoints are files of the same kind.
+Writes are atomic. Checkpoints are files of the same kind; as their parts change from version to version, the header
+also has the `schema` of the parts that were known.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from primalsvm.whole import write_whole
+from primalsvm.atomic import atomic_write
 
 FORMAT = 1
 KEY = "primalsvm"
@@ -63,7 +64,7 @@ class _Packer:
         if type(value) in self.names:
             fields = {name: self.pack(one, f"{where}.{name}") for name, one in _fields(value).items()}
             return {"type": self.names[type(value)], "fields": fields}
-        if isinstance(value, list | tuple):
+        if isinstance(value, list) or (isinstance(value, tuple) and not hasattr(value, "_fields")):
             packed = [self.pack(one, f"{where}.{k}") for k, one in enumerate(value)]
             return packed if isinstance(value, list) else {"tuple": packed}
         if isinstance(value, np.random.Generator):
@@ -87,13 +88,14 @@ class _Packer:
             return {"strings": [self.pack(one, where) for one in value.ravel().tolist()], "dtype": value.dtype.str}
         if value.dtype.kind not in "biuf":
             raise ModelError(f"{where}, an array of {value.dtype}, cannot be saved in a model file")
-        self.arrays[where] = np.ascontiguousarray(value)
-        return {"array": where}
+        columns = value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous
+        self.arrays[where] = np.ascontiguousarray(value.T if columns else value)
+        return {"transposed" if columns else "array": where}
 
 
 def _fields(value: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
     if hasattr(value, "_asdict"):
         return dict(value._asdict())
     if hasattr(value, "get_params"):
@@ -115,6 +117,8 @@ def _unpack(tree: Any, arrays: dict[str, np.ndarray], known: Mapping[str, type],
         return [inner(part) for part in tree]
     if "array" in tree:
         return arrays.pop(tree["array"])
+    if "transposed" in tree:
+        return arrays.pop(tree["transposed"]).T
     if "type" in tree:
         fields = {name: inner(part) for name, part in tree["fields"].items()}
         return known[tree["type"]](**fields)
@@ -162,9 +166,14 @@ def _digest(content: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write_model(
-    path: str | os.PathLike[str], kind: str, content: dict[str, Any], known: Mapping[str, type], library: str
+    path: str | os.PathLike[str],
+    kind: str,
+    content: dict[str, Any],
+    known: Mapping[str, type],
+    library: str,
+    schema: str = "",
 ) -> None:
-    """Write a model, whole or not at all."""
+    """Write a model, completely or not at all; a `schema` becomes part of the header."""
     from safetensors.numpy import save
 
     packer = _Packer(known)
@@ -172,19 +181,36 @@ def write_model(
     text = json.dumps(tree)
     digest = _digest(text, packer.arrays)
     header = {"format": FORMAT, "library": library, "kind": kind, "sha256": digest, "content": text}
-    write_whole(Path(path), save(packer.arrays, {KEY: json.dumps(header)}))
+    header |= {"schema": schema} if schema else {}
+    atomic_write(Path(path), save(packer.arrays, {KEY: json.dumps(header)}))
 
 
-def kind_of(path: Path) -> str | None:
-    """What kind of model a file says it holds; None if it is no model file."""
+def header_of(path: Path) -> dict[str, Any]:
+    """The header of a model file; empty if it is no model file."""
     from safetensors import safe_open
 
     try:
         with safe_open(path, framework="np") as file:
-            kind = json.loads((file.metadata() or {})[KEY])["kind"]
+            header = json.loads((file.metadata() or {})[KEY])
     except Exception:  # whatever a reader of foreign bytes raises: what it cannot read is no model file
-        return None
-    return kind if isinstance(kind, str) else None
+        return {}
+    return header if isinstance(header, dict) else {}
+
+
+def schema_of(known: Mapping[str, type]) -> str:
+    """A text that changes with the names of these classes, and of their fields.
+
+    Examples
+    --------
+    >>> from primalsvm.losses import Hinge, Huber
+    >>> schema_of({"Hinge": Hinge}) == schema_of({"Huber": Huber})
+    False
+    """
+    parts = []
+    for name, kind in sorted(known.items()):
+        own = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+        parts.append(f"{name}({', '.join(own or getattr(kind, '_fields', ()))})")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapping[str, type]) -> Model:

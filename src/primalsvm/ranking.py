@@ -1,4 +1,4 @@
-"""Ranking: rows of higher relevance shall score higher than rows of lower relevance, within each query.
+"""Ranking: within each query, rows of higher relevance should score higher than rows of lower relevance.
 
     P(w) = λ/2 ‖w‖² + R(w),    R(w) = Σ_q (s_q/N) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩)  over the pairs of q with yᵢ > yⱼ
 
@@ -6,44 +6,44 @@ Either every query counts the same, s_q = 1/N_q with N_q = Σ cᵢ cⱼ over its
 queries of the mean over their pairs, as SVM^rank (Joachims 2006) has it. Or every pair does, s_q = 1 and N = Σ N_q.
 Both ways a weight of 2 is the row twice. With one query and two levels R bounds 1 − AUC.
 
-Pairs are never formed. With V the pairs whose margin is violated, ⟨w, xᵢ − xⱼ⟩ < 1,
+Pairs are never formed, unless they are few. With V the pairs whose margin is violated, ⟨w, xᵢ − xⱼ⟩ < 1,
 
     R(w) = h + ⟨g, w⟩,    h = Σ_q (s_q/N) Σ_V cᵢ cⱼ,    g = Σ rᵢ xᵢ a sub-gradient,
     rᵢ   = (s_q cᵢ/N) (Σ {cⱼ : i is the lower of a pair in V} − Σ {cⱼ : i is the higher of a pair in V})
 
 In the order of the scores the rows that violate with row i are those on one side of a place that moves one way as i
 does. A Fenwick tree over the levels counts them: O(m log m) for any number of levels.
+
+Rows of a query are sorted by their scores, so scores and r are arrays here, wherever the rows themselves are.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from primalsvm.compiled import kernel
-from primalsvm.inputs import as_batch
+from primalsvm.data import Dataset, Vector, Weights, as_dataset, inner
+from primalsvm.losses import Hinge
+from primalsvm.objective import Objective, Problem
 from primalsvm.options import check_choice
-from primalsvm.rows import CSR, Batch, Stored, Vector, fetched, inner, shape
-from primalsvm.team import ONCE_EACH, Team
 
-ALONE = Team(1)
 SHORT = 48  # rows up to which a query is sorted by insertion
 Average = Literal["queries", "pairs"]
-JUDGED = np.dtype([("query", np.int64), ("relevance", np.float64)])  # what y is in the batch of a ranking
+TARGETS = np.dtype([("query", np.int64), ("relevance", np.float64)])
 
 
-def judged(query: Vector, relevance: Vector) -> Vector:
+def ranking_targets(query: Vector, relevance: Vector) -> Vector:
     """The y of a ranking: whose query, and how relevant, each row is.
 
     Examples
     --------
-    >>> judged(np.array([7, 7]), np.array([0.0, 2.0]))["relevance"]
+    >>> ranking_targets(np.array([7, 7]), np.array([0.0, 2.0]))["relevance"]
     array([0., 2.])
     """
-    y = np.empty(relevance.shape, JUDGED)
+    y = np.empty(relevance.shape, TARGETS)
     y["query"], y["relevance"] = query, relevance
     return y
 
@@ -51,7 +51,7 @@ def judged(query: Vector, relevance: Vector) -> Vector:
 class Queries(NamedTuple):
     """The rows that are part of a pair, sorted by query, then by relevance."""
 
-    row: Vector  # their numbers in the batch
+    row: Vector  # their numbers in the data set
     starts: Vector  # of each query, and the end
     level: Vector  # of each row among the relevances of its query: 0, 1, …
     levels: Vector  # how many there are, of each query
@@ -60,23 +60,22 @@ class Queries(NamedTuple):
     share: Vector  # s_q
     total: float  # N
     n_pairs: int  # whatever their weight
-    idle: int  # queries with one level only, which have no pairs
+    without_pairs: int  # queries with one level only
 
 
 class Plane(NamedTuple):
-    """R(w') ≥ h + Σ rᵢ ⟨w', xᵢ⟩ for every w', equal at the w it is of; rᵢ is in the order of the batch."""
+    """R(w') ≥ h + Σ rᵢ ⟨w', xᵢ⟩ for every w', equal at the w it is of; rᵢ is in the order of the data set."""
 
     h: float
     r: Vector
 
 
-def queries_of(batch: Batch, average: Average = "queries") -> Queries:
-    """The rows of a batch in their queries. Rows of weight 0 are as if they were not there."""
-    m = shape(batch.rows)[0]
-    weight = np.broadcast_to(batch.weight.values, (m,))
-    row = np.lexsort((batch.y["relevance"], batch.y["query"]))
+def queries_of(data: Dataset, y: Vector, average: Average = "queries") -> Queries:
+    """The rows of a data set in their queries. Rows of weight 0 are as if they were not there."""
+    weight = data.to_array(data.map(_weights, data.weights))
+    row = np.lexsort((y["relevance"], y["query"]))
     row = row[weight[row] > 0]
-    query, relevance = batch.y["query"][row], batch.y["relevance"][row]
+    query, relevance = y["query"][row], y["relevance"][row]
     new_query = np.ones(row.shape, bool)
     new_query[1:] = query[1:] != query[:-1]
     new_level = new_query.copy()
@@ -84,7 +83,7 @@ def queries_of(batch: Batch, average: Average = "queries") -> Queries:
     levels = np.bincount(new_query.cumsum() - 1, weights=new_level).astype(np.int64)
     paired = (levels > 1)[new_query.cumsum() - 1]  # rows of queries with pairs
     row, new_query, new_level = row[paired], new_query[paired], new_level[paired]
-    c = np.array(weight[row], np.float64)
+    c = weight[row]
     starts = np.append(np.flatnonzero(new_query), row.shape[0])
     first = np.maximum.accumulate(np.where(new_query, np.arange(row.shape[0]), 0))
     below = np.maximum.accumulate(np.where(new_level, np.arange(row.shape[0]), 0))
@@ -92,30 +91,22 @@ def queries_of(batch: Batch, average: Average = "queries") -> Queries:
     before = np.append(0.0, c.cumsum())
     pairs = np.add.reduceat(c * (before[below] - before[first]), starts[:-1]) if row.size else np.zeros(0)  # N_q
     share = 1.0 / pairs if average == "queries" else np.ones(pairs.shape)
-    n_pairs, idle = int((below - first).sum()), int((levels == 1).sum())
-    total = float(inner(share, pairs))
-    return Queries(row, starts, level - level[first], levels[levels > 1], below, c, share, total, n_pairs, idle)
+    return Queries(
+        row=row,
+        starts=starts,
+        level=level - level[first],
+        levels=levels[levels > 1],
+        below=below,
+        weight=c,
+        share=share,
+        total=float(inner(share, pairs)),
+        n_pairs=int((below - first).sum()),
+        without_pairs=int((levels == 1).sum()),
+    )
 
 
-def formed(batch: Batch, queries: Queries) -> Batch:
-    """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ, where they are few.
-
-    With them a ranking is a classification: P is that of `Problem(Hinge(), lam)`.
-    """
-    first = np.repeat(queries.starts[:-1], np.diff(queries.starts))
-    lower = queries.below - first  # how many rows are below each
-    high = np.repeat(np.arange(first.shape[0]), lower)
-    low = np.arange(queries.n_pairs) - np.repeat(lower.cumsum() - lower, lower) + np.repeat(first, lower)
-    rows = [_matrix(fetched(batch.rows, queries.row[chosen])) for chosen in (high, low)]
-    share = np.repeat(queries.share, np.diff(queries.starts))[high]
-    return as_batch(rows[0] - rows[1], np.ones(queries.n_pairs), share * queries.weight[high] * queries.weight[low])
-
-
-def _matrix(rows: Stored) -> Any:
-    if isinstance(rows, CSR):
-        parts = rows.data.astype(np.float64), rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
-        return sp.csr_array(parts, shape=shape(rows))
-    return rows.values.astype(np.float64)
+def _weights(weight: Weights, out: Vector) -> None:
+    out[:] = weight.array(out.shape[0])
 
 
 @dataclass(frozen=True)
@@ -126,34 +117,38 @@ class Ranking:
     ----------
     lam : λ, the strength of the regularisation
     average : what counts the same, all "queries" or all "pairs"
-    queries : the rows in their queries; `settled` finds them
 
     Examples
     --------
-    >>> from primalsvm.inputs import as_batch
     >>> X, relevance = np.array([[3.0], [1.0], [1.5]]), np.array([2.0, 0.0, 1.0])
-    >>> batch = as_batch(X, np.zeros(3))._replace(y=judged(np.zeros(3, int), relevance))
-    >>> Ranking(lam=0.5).settled(batch).value(batch, np.array([1.0]), Team(1))  # ¼, and ½ for one of three pairs
+    >>> objective = Ranking(lam=0.5).on(as_dataset(X), ranking_targets(np.zeros(3, int), relevance))
+    >>> objective.value(np.array([1.0]))  # ¼, and ½ for one of three pairs
     0.41666666666666663
     """
 
     lam: float
     average: Average = "queries"
-    queries: Queries | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise ValueError(f"lam must be a positive number, got {self.lam!r}")
         check_choice("average", self.average, ("queries", "pairs"))
 
-    def settled(self, batch: Batch, team: Team = ALONE) -> "Ranking":
-        """The same problem, with the queries of these rows, unless it has them already."""
-        if self.queries is not None:
-            return self
-        queries = queries_of(batch, self.average)
+    def on(self, data: Dataset, y: Vector) -> "RankingObjective":
+        """P on the rows of a data set, with their `ranking_targets`."""
+        queries = queries_of(data, y, self.average)
         if not queries.total > 0:
             raise ValueError("no query has rows of two levels of relevance: there are no pairs to learn from")
-        return replace(self, queries=queries)
+        return RankingObjective(self.lam, data, queries)
+
+
+@dataclass(frozen=True)
+class RankingObjective:
+    """P of one ranking on the rows of a data set; made by `Ranking.on`."""
+
+    lam: float
+    data: Dataset
+    queries: Queries
 
     @property
     def tunable(self) -> bool:
@@ -161,44 +156,68 @@ class Ranking:
         return True
 
     def vanishes(self, dual: float) -> bool:
-        """Never: pairs pull w away from 0, unless their rows are the same."""
+        """Never: pairs push w away from 0, unless their rows are the same."""
         return False
 
     def regularizer(self, w: Vector) -> float:
         """λ/2 ‖w‖²."""
         return self.lam / 2 * float(inner(w, w))
 
-    def value(self, batch: Batch, w: Vector, team: Team) -> float:
+    def scores(self, w: Vector) -> Vector:
+        """⟨w, xᵢ⟩."""
+        return self.data.to_array(self.data.scores(w))
+
+    def value(self, w: Vector) -> float:
         """P(w)."""
-        scores = team.scores(batch.rows, w)
-        return self.value_at(self.plane_at(scores, team), scores, w)
+        scores = self.scores(w)
+        return self.value_at(self.plane_at(scores), scores, w)
 
     def value_at(self, plane: Plane, scores: Vector, w: Vector) -> float:
-        """P(w), given the scores ⟨w, xᵢ⟩ and the plane there."""
+        """P(w), given the scores and the plane there."""
         return self.regularizer(w) + plane.h + float(inner(plane.r, scores))
 
-    def plane_at(self, scores: Vector, team: Team) -> Plane:
-        """h and r, given the scores ⟨w, xᵢ⟩."""
-        queries = self.queries
-        assert queries is not None
-        # Queries for each member, such that they have about as many rows each.
-        edges = np.searchsorted(queries.starts, np.linspace(0, queries.row.shape[0], team.size + 1)).tolist()
+    def plane_at(self, scores: Vector) -> Plane:
+        """h and r, given the scores."""
+        queries, threads = self.queries, self.data.threads
+        # Queries for each thread, such that they have about as many rows each.
+        edges = np.searchsorted(queries.starts, np.linspace(0, queries.row.shape[0], threads.size + 1)).tolist()
         r = np.zeros(scores.shape[0])
 
-        def part(first: int, last: int) -> float:
+        def count(first: int, last: int) -> float:
             return float(_count_violations(queries, scores, first, last, r))
 
-        violated = sum(team.run(part, list(pairwise(edges))))
+        violated = sum(threads.run(count, list(pairwise(edges))))
         r /= queries.total
         return Plane(violated / queries.total, r)
 
-    def combined(self, batch: Batch, r: Vector, team: Team) -> Vector:
+    def combined(self, r: Vector) -> Vector:
         """g = Σ rᵢ xᵢ."""
-        return team.combine(batch._replace(weight=ONCE_EACH), r)
+        return self.data.combine(self.data.from_array(r), weighted=False)
 
-    def held_out_error(self, batch: Batch, w: Vector, b: float, team: Team) -> float:
-        """R(w) of other rows, in their own queries."""
-        return Ranking(self.lam, self.average).settled(batch).value(batch, w, team) - self.regularizer(w)
+    def held_out_error(self, w: Vector, b: float) -> float:
+        """R(w)."""
+        return self.value(w) - self.regularizer(w)
+
+    def as_classification(self) -> Objective:
+        """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ. For few of them.
+
+        P is the same; there are more solvers for it.
+        """
+        queries = self.queries
+        rows_of = np.diff(queries.starts)
+        first = np.repeat(queries.starts[:-1], rows_of)
+        lower = queries.below - first  # how many rows are below each
+        high = np.repeat(np.arange(first.shape[0]), lower)
+        low = np.arange(queries.n_pairs) - np.repeat(lower.cumsum() - lower, lower) + np.repeat(first, lower)
+        differences = self._matrix(queries.row[high]) - self._matrix(queries.row[low])
+        weight = np.repeat(queries.share, rows_of)[high] * queries.weight[high] * queries.weight[low]
+        pairs = as_dataset(differences, weight, threads=self.data.threads)
+        return Problem(Hinge(), self.lam).on(pairs, np.ones(queries.n_pairs))
+
+    def _matrix(self, numbers: Vector) -> Any:
+        """The rows with these numbers, in double precision."""
+        block: Any = self.data.take(numbers)
+        return block.matrix().astype(np.float64)
 
 
 @kernel
@@ -251,7 +270,7 @@ def _count_violations(queries, scores, first, last, r):  # type: ignore[no-untyp
         _sort(plain[:n], order[:n])
         for k in range(n):
             z[k], c[k], rank[k] = plain[order[k]], weight[a + order[k]], level[a + order[k]]
-        # "z[i] − z[j] < 1" is asked in the same words for both rows of a pair: rounding must not part them.
+        # "z[i] − z[j] < 1" is tested the same way for both rows of a pair: rounding must not tell them apart.
         tree = trees[: top + 1]
         tree[:] = 0.0
         j = n - 1

@@ -83,15 +83,14 @@ TRACE_DTYPE = np.dtype(
 class Trace:
     """One row per evaluation; `array()` gives a structured array that `pandas.DataFrame` takes as it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: npt.NDArray[Any] | None = None) -> None:
         self._rows: list[tuple[float, int, float, float, float, float, float, str]] = []
+        if rows is not None:
+            self._rows += rows.tolist()
 
-    @classmethod
-    def of(cls, array: npt.NDArray[Any]) -> "Trace":
-        """A trace that goes on from these rows."""
-        trace = cls()
-        trace._rows = array.tolist()
-        return trace
+    def _asdict(self) -> dict[str, Any]:
+        """What it is made from, for files."""
+        return {"rows": self.array()}
 
     def append(
         self,

@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save
 
 import primalsvm
 from primalsvm import SVC, Asset, FourierFeatures, LinearSVC, Nystroem, Pegasos, SmoothedHinge
-from primalsvm.estimators.files import KNOWN
+from primalsvm.estimators.model_files import known_parts
 from primalsvm.persistence import FORMAT, KEY, ModelError, _digest
 from tests.mutations import PLAIN, changed_array, changed_bytes, changed_tree, pick
 from tests.watchdog import watched
@@ -67,7 +67,7 @@ def parts_of_trees(arrays):
     for _ in range(100):
         deep = [deep]
     return [
-        *PLAIN, *({"type": kind, "fields": {}} for kind in KNOWN), deep, *({"array": one} for one in arrays),
+        *PLAIN, *({"type": kind, "fields": {}} for kind in known_parts()), deep, *({"array": one} for one in arrays),
         {"type": "Status", "fields": {"value": "converged"}}, {"pairs": []}, {"pairs": [[[], 1]]}, {"pairs": [1]},
         {"table": {}}, {"table": {"x": 1.0}}, {"table": {"x": {"array": name}, "y": {"array": name}}},
         {"strings": ["1", "2"], "dtype": "<U1000000000"}, {"strings": ["1"], "dtype": "(1000000000,)f8"},

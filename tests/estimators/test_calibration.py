@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 import primalsvm
 from primalsvm import SVC, LinearSVC, load
-from primalsvm.estimators import learner
+from primalsvm.estimators import pipeline
 from primalsvm.estimators.calibration import Isotonic, Sigmoid, probabilities
 from primalsvm.persistence import ModelError
 from primalsvm.solution import Status
@@ -203,11 +203,11 @@ def test_ctrl_c_leaves_the_model_without(monkeypatch, fits):
     begun = []
 
     def cut_short(*arguments, **options):
-        solution = drive(*arguments, **options)
+        (solution,) = drive(*arguments, **options)
         begun.append(solution)
-        return replace(solution, status=Status.INTERRUPTED) if len(begun) == fits else solution
+        return [replace(solution, status=Status.INTERRUPTED) if len(begun) == fits else solution]
 
-    monkeypatch.setattr(learner, "drive", cut_short)
+    monkeypatch.setattr(pipeline, "drive", cut_short)
     model = fresh(LINEAR, probability=True)
     with pytest.warns(ConvergenceWarning):
         model.fit(X, BINARY)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from primalsvm import SVC, Nystroem
 from primalsvm.estimators import pilot
-from primalsvm.estimators.landmarks import choose_landmarks, draw_rows, margin_weights
+from primalsvm.estimators.landmarks import choose_landmarks, draw_rows, weights_near_margin
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2000, 2))
@@ -24,7 +24,7 @@ def test_rows_are_drawn_once_and_by_weight():
 
 
 def test_weights_fall_beyond_the_margin():
-    weight = margin_weights(np.array([-3.0, 1.0, 1.5, 3.0]))
+    weight = weights_near_margin(np.array([-3.0, 1.0, 1.5, 3.0]))
     np.testing.assert_allclose(weight, [1.0, 1.0, np.exp(-1.0), np.exp(-4.0)])
 
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
-from primalsvm import SVC, LinearSVC, load
+from primalsvm import SVC, Checkpoint, LinearSVC, load
 from primalsvm.solution import Certificate
 
 X, CODES = make_classification(300, 8, n_informative=6, n_classes=4, random_state=0)
@@ -26,7 +27,7 @@ def test_each_class_is_fitted_as_if_alone():
         assert together.certificates_[k].primal == pytest.approx(alone.certificate_.primal)
 
 
-def test_the_class_of_the_largest_score_is_foretold():
+def test_the_class_of_the_largest_score_is_predicted():
     model = LinearSVC().fit(X, Y)
     scores = model.decision_function(X)
     np.testing.assert_allclose(scores, X @ model.coef_.T + model.intercept_)
@@ -138,21 +139,27 @@ def test_early_stopping_warm_starts_and_sparse_rows():
 
 
 def test_a_fit_that_falls_short_says_how_many_problems_do():
-    from sklearn.exceptions import ConvergenceWarning
-
     with pytest.warns(ConvergenceWarning, match="of 4 problems"):
         LinearSVC(solver="pegasos", max_iter=1, random_state=0).fit(X, Y)
 
 
-def test_refusals(tmp_path):
+@pytest.mark.parametrize("solver", ["auto", "dual_ascent", "newton", "pegasos"])
+def test_a_checkpoint_of_several_classes_goes_on_to_the_same_bits(solver, tmp_path):
+    options = {"lam": 1e-2, "solver": solver, "tol": 0.1 if solver == "pegasos" else 1e-4, "random_state": 0}
+    rows, y = np.tile(X, (50, 1)) + np.random.default_rng(1).normal(size=(15_000, 8)), np.tile(Y, 50)
+    whole = LinearSVC(**options).fit(rows, y)
+    with pytest.warns(ConvergenceWarning, match="stopped after 1e-09 seconds"):
+        LinearSVC(**options, max_seconds=1e-9, checkpoint=Checkpoint(tmp_path / "run")).fit(rows, y)
+    resumed = LinearSVC(**options, checkpoint=Checkpoint(tmp_path / "run", resume=True)).fit(rows, y)
+    assert resumed.coef_.tobytes() == whole.coef_.tobytes() and resumed.certificates_ == whole.certificates_
+    assert resumed.n_steps_ == whole.n_steps_
+
+
+def test_refusals():
     with pytest.raises(ValueError, match="one class only has rows of positive weight"):
         LinearSVC().fit(X, Y, sample_weight=(Y == "dog").astype(float))
     with pytest.raises(ValueError, match="class_weight must not be negative"):
         LinearSVC(class_weight={"ant": 1, "bee": 1, "cat": 1, "dog": -1}).fit(X, Y)
-    from primalsvm import Checkpoint
-
-    with pytest.raises(ValueError, match="a checkpoint is of one problem"):
-        LinearSVC(random_state=0, checkpoint=Checkpoint(tmp_path / "run")).fit(X, Y)
 
 
 def test_numbers_are_no_classes_of_a_stream():

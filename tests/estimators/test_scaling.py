@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from primalsvm import DualAscent, LinearSVC, LinearSVR, Pegasos
-from primalsvm.estimators.scaling import advice, feature_sizes
-from primalsvm.inputs import as_batch, as_rows
+from primalsvm.data import as_block, as_dataset
+from primalsvm.estimators.scaling import advice
 from tests.reference import noisy, sparse_noisy
 
 DENSE, Y = noisy(2000, 60)
@@ -91,9 +91,9 @@ def test_rows_without_weight_have_no_say():
     X = DENSE.copy()
     X[:50, 3] = 1e6
     weight = (np.arange(2000) >= 50).astype(float)
-    assert "feature 3" in advice(as_batch(X, Y), None, "LinearSVC")
-    assert advice(as_batch(X, Y, weight), None, "LinearSVC") == ""
-    assert advice(as_batch(np.zeros((5, 2)), np.ones(5)), None, "LinearSVC") == ""
+    assert "feature 3" in advice(as_dataset(X), None, "LinearSVC")
+    assert advice(as_dataset(X, weight), None, "LinearSVC") == ""
+    assert advice(as_dataset(np.zeros((5, 2))), None, "LinearSVC") == ""
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.9))
@@ -103,4 +103,4 @@ def test_sizes_are_root_mean_squares_of_what_is_not_zero(seed, empty):
     X[rng.random(X.shape) < empty] = 0.0
     expected = [np.sqrt(np.mean(column[column != 0] ** 2)) if column.any() else np.nan for column in X.T]
     for rows in (X, sp.csr_matrix(X)):
-        np.testing.assert_allclose(feature_sizes(as_rows(rows)), expected)
+        np.testing.assert_allclose(as_block(rows).feature_sizes(), expected)

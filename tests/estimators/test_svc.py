@@ -25,8 +25,9 @@ from primalsvm import (
     Problem,
     solve,
 )
-from primalsvm.estimators import kernel as module
-from primalsvm.inputs import as_rows
+from primalsvm.data import as_block
+from primalsvm.estimators import features as module
+from primalsvm.solvers.several import Several
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -71,7 +72,7 @@ def test_other_kernels_equal_libsvm_with_a_precomputed_matrix(kernel):
 def test_the_certificate_is_that_of_the_mapped_problem():
     clf = SVC(lam=1e-2, gamma=0.5, n_components=40, random_state=0).fit(X, Y)
     V = Nystroem(40, gamma=0.5, random_state=0).fit(X)
-    features = clf.feature_map_.block(as_rows(X))
+    features = clf.feature_map_.block(as_block(X))
     margins = SIGNS * (features @ clf.coef_[0] + clf.intercept_[0])
     primal = 0.01 / 2 * clf.coef_[0] @ clf.coef_[0] + np.maximum(0, 1 - margins).mean()
     assert clf.certificate_.primal == pytest.approx(primal, rel=1e-9)
@@ -125,7 +126,7 @@ def test_features_that_do_not_fit_are_computed_again_with_the_same_result(solver
 def test_large_problems_keep_single_precision(monkeypatch):
     monkeypatch.setattr(module, "IN_DOUBLE", 100)
     clf = SVC(gamma=0.5, C=10.0, n_components=50, random_state=0).fit(X, Y)
-    assert clf.feature_map_.block(as_rows(X)).dtype == np.float32
+    assert clf.feature_map_.block(as_block(X)).dtype == np.float32
     assert clf.certificate_.relative_gap <= 1e-3
     monkeypatch.undo()
     double = SVC(gamma=0.5, C=10.0, n_components=50, random_state=0).fit(X, Y)
@@ -369,7 +370,7 @@ def test_class_weights_of_zero_in_a_stream():
 
 
 def test_features_that_are_not_kept_go_to_newton(monkeypatch):
-    monkeypatch.setattr(module, "plan_features", lambda *arguments: (DualAscent(), False))
+    monkeypatch.setattr(module, "choose_mapped", lambda *arguments: Several(DualAscent()))
     options, data = {"n_components": 20, "random_state": 0, "tol": 1e-2}, (np.tile(X, (40, 1)), np.tile(Y, 40))
     assert isinstance(SVC(**options).fit(*data).solver_, DualAscent)
     clf = SVC(memory=0, **options).fit(*data)

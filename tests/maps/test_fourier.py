@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from primalsvm.inputs import as_rows
+from primalsvm.data import as_block
 from primalsvm.maps.fourier import fourier_map, orthogonal_normals
 from primalsvm.maps.kernels import Gaussian, Laplacian, Linear, as_points
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 5))
-ROWS = as_rows(X)
+ROWS = as_block(X)
 DOUBLE = np.dtype(np.float64)
 KERNELS = [Gaussian(0.2), Laplacian(0.1)]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=["gaussian", "laplacian"])
@@ -64,7 +64,7 @@ def test_pairs_have_length_one():
 def test_the_seed_is_all_that_matters_and_csr_is_read_too():
     first, second = (fourier_map(Gaussian(1.0), 5, 32, np.random.default_rng(3), DOUBLE) for _ in range(2))
     assert first.block(ROWS).tobytes() == second.block(ROWS).tobytes()
-    np.testing.assert_allclose(first.block(as_rows(sp.csr_matrix(X))), first.block(ROWS), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(first.block(as_block(sp.csr_matrix(X))), first.block(ROWS), rtol=1e-12, atol=1e-12)
 
 
 def test_refusals():

@@ -5,23 +5,21 @@ import itertools
 import numpy as np
 import pytest
 
-from primalsvm.inputs import as_rows
+from primalsvm.data import ALONE, as_block
 from primalsvm.maps import kernels
-from primalsvm.maps.features import as_features, in_slots, mapped, scores
+from primalsvm.maps.features import feature_matrix, scores
 from primalsvm.maps.kernels import Gaussian, as_points
 from primalsvm.maps.nystroem import fit_nystroem
-from primalsvm.objective import ALONE
-from primalsvm.rows import Dense, Distant, shape
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
 KERNEL = Gaussian(0.3)
-K = KERNEL.between(as_rows(X), as_points(X))
+K = KERNEL.between(as_block(X), as_points(X))
 DOUBLE = np.dtype(np.float64)
 
 
 def nystroem(s, threshold=1e-13, d=None, kernel=KERNEL):
-    return fit_nystroem(kernel, as_rows(X[:s]), as_points(X[:s]), threshold, d)
+    return fit_nystroem(kernel, as_block(X[:s]), as_points(X[:s]), threshold, d)
 
 
 def transcription(s, d):
@@ -33,26 +31,26 @@ def transcription(s, d):
 
 @pytest.mark.parametrize(("s", "d"), [(20, 20), (50, 10), (50, 1)])
 def test_equals_the_paper(s, d):
-    V = nystroem(s, d=d).block(as_rows(X))
+    V = nystroem(s, d=d).block(as_block(X))
     truth = transcription(s, d)
     np.testing.assert_allclose(V @ V.T, truth @ truth.T, rtol=1e-8, atol=1e-8)  # eigenvectors are unique up to sign
     np.testing.assert_allclose(np.abs(V), np.abs(truth), rtol=1e-6, atol=1e-8)
 
 
 def test_the_landmarks_own_block_is_exact():
-    V = nystroem(40).block(as_rows(X[:40]))
+    V = nystroem(40).block(as_block(X[:40]))
     np.testing.assert_allclose(V @ V.T, K[:40, :40], atol=1e-7)
 
 
 def test_all_rows_as_landmarks_give_the_kernel_matrix():
-    V = nystroem(300).block(as_rows(X))
+    V = nystroem(300).block(as_block(X))
     np.testing.assert_allclose(V @ V.T, K, atol=1e-6)
 
 
 def test_gram_errors_fall_with_s_towards_the_best_rank():
     errors = []
     for s in (5, 10, 20, 40, 80, 160):
-        V = nystroem(s).block(as_rows(X))
+        V = nystroem(s).block(as_block(X))
         errors.append(np.linalg.norm(K - V @ V.T))
     assert all(later < 0.8 * earlier for earlier, later in itertools.pairwise(errors))
     eigenvalues = np.linalg.eigvalsh(K)[::-1]
@@ -63,8 +61,8 @@ def test_gram_errors_fall_with_s_towards_the_best_rank():
 def test_the_landmarks_form_gives_the_same_scores():
     phi = nystroem(60, threshold=1e-8)
     gamma = RNG.normal(size=phi.n_components)
-    direct = phi.block(as_rows(X)) @ gamma
-    np.testing.assert_allclose(scores(*phi.scorer(gamma), as_rows(X), ALONE), direct, rtol=1e-6, atol=1e-6)
+    direct = phi.block(as_block(X)) @ gamma
+    np.testing.assert_allclose(scores(*phi.scorer(gamma), as_block(X), ALONE), direct, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(K[:, :60] @ phi.expansion(gamma), direct, rtol=1e-6, atol=1e-6)
 
 
@@ -74,15 +72,15 @@ def test_the_threshold_is_relative_to_the_largest_eigenvalue():
         assert nystroem(50, threshold).n_components == np.sum(eigenvalues > threshold * eigenvalues.max())
     with pytest.raises(ValueError, match="no eigenvalue"):
         nystroem(50, 2.0)
-    single = fit_nystroem(KERNEL, as_rows(X[:50]), as_points(X[:50].astype(np.float32)), None, None)
+    single = fit_nystroem(KERNEL, as_block(X[:50]), as_points(X[:50].astype(np.float32)), None, None)
     assert single.n_components == np.sum(eigenvalues > 10 * np.finfo(np.float32).eps * eigenvalues.max())
 
 
 def test_repeated_landmarks_cost_a_dimension_each():
     twice = np.vstack([X[:20], X[:20]])
-    phi = fit_nystroem(KERNEL, as_rows(twice), as_points(twice), None, None)
+    phi = fit_nystroem(KERNEL, as_block(twice), as_points(twice), None, None)
     assert phi.n_components <= 20
-    V = phi.block(as_rows(X[:20]))
+    V = phi.block(as_block(X[:20]))
     np.testing.assert_allclose(V @ V.T, K[:20, :20], atol=1e-6)
 
 
@@ -92,33 +90,13 @@ def test_cost_is_that_of_the_paper(monkeypatch):
     plain = kernels.products
 
     def counting(rows, points):
-        counted.append(shape(rows)[0] * points.columns.shape[1])
+        counted.append(rows.shape[0] * points.columns.shape[1])
         return plain(rows, points)
 
     monkeypatch.setattr(kernels, "products", counting)
     s = 25
     phi = nystroem(s)
     assert sum(counted) == s * s
-    mapped(phi, as_rows(X), ALONE, DOUBLE)
+    feature_matrix(phi, as_block(X), ALONE, DOUBLE)
     assert sum(counted) == s * s + s * 300
     assert phi.whitening.shape == (s, phi.n_components)
-
-
-def test_features_that_do_not_fit_are_computed_in_blocks():
-    phi = nystroem(30)
-    kept = as_features(phi, as_rows(X), ALONE, DOUBLE, budget=300 * 30 * 8)
-    not_kept = as_features(phi, as_rows(X), ALONE, DOUBLE, budget=300 * 30 * 8 - 1)
-    assert isinstance(kept, Dense) and isinstance(not_kept, Distant)
-    np.testing.assert_allclose(not_kept.bring(np.arange(7, 30)).values, kept.values[7:30], rtol=1e-12, atol=1e-12)
-    w = RNG.normal(size=30)
-    np.testing.assert_allclose(ALONE.scores(not_kept, w), kept.values @ w, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("cuts", [[], [1, 2, 3], [100], [256], [17, 255, 258]])
-def test_a_stream_is_mapped_to_the_same_bits_however_it_is_cut(cuts):
-    phi = nystroem(30)
-    whole = in_slots(phi, as_rows(X), 0)
-    edges = [0, *cuts, 300]
-    parts = [in_slots(phi, as_rows(X[a:b]), a) for a, b in itertools.pairwise(edges)]
-    assert np.concatenate(parts).tobytes() == whole.tobytes()
-    np.testing.assert_allclose(whole, phi.block(as_rows(X)), rtol=1e-10, atol=1e-10)

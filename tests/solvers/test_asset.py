@@ -8,10 +8,11 @@ import pytest
 import scipy.sparse as sp
 
 from primalsvm import Asset, Hinge, Logistic, Pegasos, Problem, SquaredHinge, solve
-from primalsvm.inputs import as_batch
-from primalsvm.solvers import stochastic
+from primalsvm.data import EQUAL_WEIGHTS, Batch, as_block
+from primalsvm.solvers import stochastic, streams
 from primalsvm.solvers.sampling import Sampler
 from tests import reference
+from tests.helpers import objective
 from tests.reference import noisy, weights
 
 M, D, LAM = 40, 6, 0.05
@@ -144,32 +145,30 @@ def test_runs_until_the_accuracy_is_reached():
 @pytest.mark.parametrize("options", [{"average_from": 0.5}, {"average_last": 7}, {"average_from": None}])
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
 def test_a_stream_leaves_the_same_bits_however_it_is_cut(convert, options, k):
-    solver, problem = Asset(batch_size=k, **options), Problem(Hinge(), LAM, "free")
+    solver = Asset(batch_size=k, **options)
     rows, y = convert(np.vstack([X] * 3)), np.tile(Y, 3)
-    settings = solver.settings(problem, np.array([2.0]))
+    first = objective(Problem(Hinge(), LAM, "free"), rows, y)
+    settings = solver.settings(first, np.array([2.0]))
     outputs = []
     for cuts in ([], [1, 2, 3], [50], [10, 20, 30, 40, 41, 90]):
-        state = None
+        state = stochastic.begin(solver.plan, settings, first)
         edges = [0, *cuts, 120]
         for a, b in itertools.pairwise(edges):
-            batch = as_batch(rows[a:b], y[a:b])
-            state = state or stochastic.begin(solver.plan, settings, problem, batch)
-            state = stochastic.absorb(solver.plan, problem, batch, state)
-        w, b = stochastic.iterate(solver.plan, state)
+            state = streams.absorb(Hinge(), Batch(as_block(rows[a:b]), y[a:b], EQUAL_WEIGHTS), state)
+        w, b = stochastic.output(state)
         outputs.append((w.tobytes(), b, state.steps))
     assert len(set(outputs)) == 1 and outputs[0][2] == 120 // k
 
 
 def test_a_stream_averages_one_to_two_windows():
-    solver, problem = Asset(average_last=7, D_X=3.0, D_G=2.0), Problem(Hinge(), LAM, "free")
-    batch = as_batch(X, Y)
-    state = stochastic.begin(solver.plan, solver.settings(problem, np.ones(1)), problem, batch)
-    state = stochastic.absorb(solver.plan, problem, batch, state)
+    solver, first = Asset(average_last=7, D_X=3.0, D_G=2.0), objective(Problem(Hinge(), LAM, "free"), X, Y)
+    state = stochastic.begin(solver.plan, solver.settings(first, np.ones(1)), first)
+    state = streams.absorb(Hinge(), Batch(as_block(X), Y, EQUAL_WEIGHTS), state)
     iterates, _ = algorithm_1(X, Y, LAM, np.arange(M), 1, D_X=3.0, D_G=2.0, B=1 + 1 / math.sqrt(LAM))
     kept = range(28, 41)  # buckets begin with iterates 28, 35, 42, …: the previous one and the present one
     etas = [3.0 / (2.0 * math.sqrt(j)) for j in kept]
     truth = np.average([iterates[j - 1][0] for j in kept], axis=0, weights=etas)
-    np.testing.assert_allclose(stochastic.iterate(solver.plan, state)[0], truth, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(stochastic.output(state)[0], truth, rtol=1e-9, atol=1e-10)
 
 
 def test_refusals():

@@ -1,17 +1,21 @@
 """Dual ascent over rows in files: the optimum of other solvers, whatever the blocks."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from primalsvm import Hinge, Problem, Status
-from primalsvm.inputs import as_batch
+from primalsvm.data import as_weights, thread_pool
 from primalsvm.solvers import block_ascent
 from primalsvm.solvers.block_ascent import BlockAscent, rows_in_run, rows_of
-from primalsvm.solvers.drive import Stops, drive
+from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.stops import Stops
 from primalsvm.sources.cache import CacheWriter
-from primalsvm.sources.filed import filed_rows
+from primalsvm.sources.reader import out_of_core
 from tests import reference
+from tests.helpers import objective, solution_of
 from tests.reference import sparse_noisy
 from tests.solvers.test_dual_ascent import LAM, M, X, Y, best_value, each_intercept, each_loss, each_weight
 
@@ -22,10 +26,12 @@ def cache(path, rows, labels):
     return path
 
 
-def ascend(path, problem, rows, labels, c=None, at_once=4000, n_jobs=None, seed=0, **stops):
-    with filed_rows(path, at_once) as filed:
-        batch = as_batch(rows, labels, c)._replace(rows=filed)
-        return drive(problem, batch, BlockAscent(), Stops(**stops), n_jobs=n_jobs, seed=seed)
+def ascend(path, problem, labels, c=None, at_once=4000, n_jobs=None, start=None, **stops):
+    with (
+        thread_pool(n_jobs) as threads,
+        out_of_core(path, at_once, weights=as_weights(c, len(labels)), threads=threads) as data,
+    ):
+        return solution_of(problem.on(data, labels), BlockAscent(), Stops(**stops), start=start)
 
 
 @each_loss
@@ -33,7 +39,7 @@ def ascend(path, problem, rows, labels, c=None, at_once=4000, n_jobs=None, seed=
 @each_weight
 def test_reaches_the_optimum_of_other_solvers(loss, intercept, c, tmp_path):
     problem = Problem(loss, LAM, intercept)
-    found = ascend(cache(tmp_path / "rows", X, Y), problem, X, Y, c, tol=1e-6, max_iter=20_000)
+    found = ascend(cache(tmp_path / "rows", X, Y), problem, Y, c, tol=1e-6, max_iter=20_000)
     best = best_value(problem, c)
     primal, dual, *_ = found.certificate
     assert found.status is Status.CONVERGED and primal == pytest.approx(best, rel=2e-6)
@@ -50,28 +56,47 @@ def test_sparse_rows_sorted_by_label(n_jobs, intercept, tmp_path, monkeypatch):
     rows, labels = rows[order], labels[order]
     path = cache(tmp_path / "rows", rows.astype(np.float32), labels)
     problem = Problem(Hinge(), 1e-3, intercept)
-    found = ascend(path, problem, rows, labels, at_once=60_000, n_jobs=n_jobs, tol=1e-3)
+    found = ascend(path, problem, labels, at_once=60_000, n_jobs=n_jobs, tol=1e-3)
     assert found.status is Status.CONVERGED and found.n_epochs <= 30
-    again = ascend(path, problem, rows, labels, at_once=60_000, n_jobs=n_jobs, tol=1e-3)
+    again = ascend(path, problem, labels, at_once=60_000, n_jobs=n_jobs, tol=1e-3)
     assert found.w.tobytes() == again.w.tobytes() and found.b == again.b
 
 
 def test_the_dual_variables_are_those_of_w(tmp_path):
     problem = Problem(Hinge(), LAM)
-    found = ascend(cache(tmp_path / "rows", X, Y), problem, X, Y, tol=1e-9, max_iter=20_000)
+    path = cache(tmp_path / "rows", X, Y)
+    found = ascend(path, problem, Y, tol=1e-9, max_iter=20_000)
     state = found.state
     np.testing.assert_allclose(state.v, X.T @ state.alpha, rtol=1e-10, atol=1e-10)
     assert (Y * state.alpha >= 0).all() and (Y * state.alpha <= 1).all()
     assert found.certificate.dual == pytest.approx(reference.dual(problem, X, Y, state.alpha), rel=1e-9)
-    warm = None
-    with filed_rows(tmp_path / "rows", 4000) as filed:
-        batch = as_batch(X, Y)._replace(rows=filed)
-        warm = drive(problem, batch, BlockAscent(), Stops(tol=1e-6), start=found)
-    assert warm.n_epochs <= 2
+    assert ascend(path, problem, Y, start=found, tol=1e-6).n_epochs <= 2
+
+
+def test_rows_in_memory_are_taken_in_blocks_too():
+    problem = Problem(Hinge(), LAM, "free")
+    found = solution_of(objective(problem, X, Y), BlockAscent(), Stops(tol=1e-6))
+    assert found.status is Status.CONVERGED
+    assert found.certificate.primal == pytest.approx(reference.primal(problem, X, Y, found.w, found.b), rel=1e-12)
+
+
+@each_intercept
+@pytest.mark.parametrize("target", [1e-3, 1e-9])
+def test_an_evaluation_changes_nothing(target, intercept):
+    solver, given = BlockAscent(), objective(Problem(Hinge(), LAM, intercept), X, Y)
+    state = solver.start(given, Run(target, True, 100, 0))
+    for _ in range(3):
+        state = solver.advance(given, state)
+    before = pickle.dumps(state)
+    found = solver.evaluate(given, state)
+    assert pickle.dumps(state) == before
+    assert found.primal == pytest.approx(given.value(found.w, found.b), rel=1e-13)
+    assert found.dual == pytest.approx(given.lower_bound(state.alpha), rel=1e-9)
 
 
 def test_blocks_are_made_of_far_apart_runs(tmp_path):
-    with filed_rows(cache(tmp_path / "rows", X, Y), at_once=block_ascent.RUNS * 8 * X.shape[1] * 2) as filed:
-        assert rows_in_run(filed) == 2
+    at_once = block_ascent.RUNS * 8 * X.shape[1] * 2
+    with out_of_core(cache(tmp_path / "rows", X, Y), at_once) as data:
+        assert rows_in_run(data) == 2
     chosen = rows_of(np.array([5, 0, 7]), 40, M)
     assert chosen.tolist() == [*range(40), *range(200, 240), *range(280, 300)]

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from primalsvm import DualAscent, Hinge, Logistic, Pegasos, Problem, Status, solve
-from primalsvm.inputs import as_batch
-from primalsvm.objective import ALONE, Evaluation
-from primalsvm.solvers.drive import Stops, drive
+from primalsvm.data import thread_pool
+from primalsvm.objective import Evaluation
 from primalsvm.solvers.newton import Newton
-from primalsvm.solvers.protocol import Run
-from primalsvm.team import Team
+from primalsvm.solvers.protocol import Run, Traits
+from primalsvm.solvers.stops import Stops
 from tests import reference
+from tests.helpers import objective, solution_of
 from tests.reference import noisy
 
 M, D = 40, 3
 X, Y = noisy(M, D)
-BATCH = as_batch(X, Y)
 PROBLEM = Problem(Hinge(), 0.01)
+OBJECTIVE = objective(PROBLEM, X, Y)
 BIG_X, BIG_Y = noisy(12_000, 10, seed=2)  # m·d ≥ 10⁵: `tol` is taken at its word
 HARD = Problem(Hinge(), 1e-5, "free")
 
@@ -44,26 +44,32 @@ class Script:
     evaluations: list
     events: dict = field(default_factory=dict)
     name: str = "script"
-    precise: bool = False
     self_paced: bool = False
     length: int | None = None
 
-    def start(self, problem, batch, run, team, previous=None):
+    @property
+    def traits(self):
+        return Traits("passes", self_paced=self.self_paced)
+
+    def start(self, objective, run, previous=None):
         return ScriptState()
 
-    def advance(self, problem, batch, state, team):
+    def advance(self, objective, state):
         self.events.get(state.steps, lambda: None)()
         state.steps += 1
         state.epoch += 1.0
         state.finished = state.steps == self.length
         return state
 
-    def evaluate(self, problem, batch, state, team):
+    def evaluate(self, objective, state):
         primal, dual, w = self.evaluations[min(state.steps, len(self.evaluations)) - 1]
         return Evaluation(np.array(w), 0.0, primal, dual)
 
-    def iterate(self, problem, batch, state):
-        return self.evaluate(problem, batch, state, ALONE)[:2]
+    def iterate(self, objective, state):
+        return self.evaluate(objective, state)[:2]
+
+    def observe(self, objective, state, evaluation):
+        pass
 
 
 def played(gaps, **options):
@@ -72,7 +78,7 @@ def played(gaps, **options):
 
 
 def run(solver, **stops):
-    return drive(PROBLEM, BATCH, solver, Stops(**stops))
+    return solution_of(OBJECTIVE, solver, Stops(**stops))
 
 
 # ---- stops -----------------------------------------------------------------------------------------------------------
@@ -119,9 +125,9 @@ def test_the_best_point_and_the_best_bound_are_kept():
 
 def test_a_validation_set_stops_early_and_keeps_its_best_point():
     # On the first axis, rows at ±1: w = (−1,) errs everywhere, (1,) nowhere, (0,) on +1 (a score of 0 predicts −1).
-    held = as_batch(np.array([[1.0, 0, 0], [-1.0, 0, 0]]), [1, -1])
+    held = objective(PROBLEM, np.array([[1.0, 0, 0], [-1.0, 0, 0]]), [1, -1])
     script = Script([(2.0, 0.0, [-1, 0, 0]), (1.9, 0.0, [1, 0, 0]), (1.5, 0.0, [-1, 0, 0]), (1.0, 0.0, [0, 0, 0])])
-    found = drive(PROBLEM, BATCH, script, Stops(patience=2), validation=held)
+    found = solution_of(OBJECTIVE, script, Stops(patience=2), validation=held)
     assert found.status is Status.EARLY_STOPPING and found.n_epochs == 4
     assert found.w[0] == 1 and found.certificate.primal == 1.9
     assert found.trace["validation_error"].tolist() == [1.0, 0.0, 1.0, 0.5]
@@ -129,15 +135,15 @@ def test_a_validation_set_stops_early_and_keeps_its_best_point():
 
 
 def test_validation_weights_count():
-    held = as_batch(np.array([[1.0, 0, 0], [-1.0, 0, 0]]), [1, 1], [3.0, 1.0])
-    found = drive(PROBLEM, BATCH, played([0.5]), Stops(max_iter=1), validation=held)
+    held = objective(PROBLEM, np.array([[1.0, 0, 0], [-1.0, 0, 0]]), [1, 1], [3.0, 1.0])
+    found = solution_of(OBJECTIVE, played([0.5]), Stops(max_iter=1), validation=held)
     assert found.trace["validation_error"].tolist() == [0.25]
 
 
 def test_validation_works_without_certificates():
-    held = as_batch(np.array([[1.0, 0, 0]]), [1])
+    held = objective(PROBLEM, np.array([[1.0, 0, 0]]), [1])
     script = Script([(np.nan, np.nan, [-1, 0, 0]), (np.nan, np.nan, [1, 0, 0]), (np.nan, np.nan, [-1, 0, 0])])
-    found = drive(PROBLEM, BATCH, script, Stops(certify=False, patience=3), validation=held)
+    found = solution_of(OBJECTIVE, script, Stops(certify=False, patience=3), validation=held)
     assert found.status is Status.EARLY_STOPPING and found.w[0] == 1 and found.certificate is None
 
 
@@ -291,21 +297,22 @@ SOLVERS = [
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_pickled_state_goes_on_with_the_same_bits(solver, threads):
-    problem, batch = Problem(Hinge(), 1e-3, "free"), as_batch(BIG_X, BIG_Y)
+    problem = Problem(Hinge(), 1e-3, "free")
     run_ = Run(target=1e-9, certify=True, max_iter=1000, seed=4)
 
     def points(pickled_after):
-        with Team(threads) as team:
-            state = solver.start(problem, batch, run_, team)
+        with thread_pool(threads) as pool:
+            own = objective(problem, BIG_X, BIG_Y, threads=pool)
+            state = solver.start(own, run_)
             for k in range(8):
                 if state.finished:
                     break
                 if k == pickled_after:
                     state = pickle.loads(pickle.dumps(state))
-                state = solver.advance(problem, batch, state, team)
+                state = solver.advance(own, state)
                 if state.worth_evaluating:
-                    solver.evaluate(problem, batch, state, team)
-            w, b = solver.iterate(problem, batch, state)
+                    solver.observe(own, state, solver.evaluate(own, state))
+            w, b = solver.iterate(own, state)
             return w.tobytes(), b, state.steps
 
     through = points(None)

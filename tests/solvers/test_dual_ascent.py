@@ -1,5 +1,7 @@
 """Dual ascent: the optimum that other people's solvers find, whatever the options."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,11 +10,12 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from primalsvm import DualAscent, Hinge, Logistic, Problem, SmoothedHinge, SquaredHinge, Status, solve
-from primalsvm.inputs import as_batch
+from primalsvm.data import ALONE, EQUAL_WEIGHTS, Dense, ThreadPool, Whitened
 from primalsvm.solution import relative_gap
+from primalsvm.solvers.dual_ascent import improve_dual
 from primalsvm.solvers.protocol import Run
-from primalsvm.team import Team
 from tests import reference
+from tests.helpers import objective
 from tests.reference import LOSSES, noisy, sparse_noisy, weights
 
 M, D, LAM = 300, 8, 0.01
@@ -155,26 +158,38 @@ def test_shrinking_changes_the_way_but_not_the_goal():
     on, off = (solve(problem, BIG_X, BIG_Y, solver=DualAscent(shrinking=s), tol=1e-5) for s in (True, False))
     assert on.status is off.status is Status.CONVERGED
     assert abs(on.certificate.primal - off.certificate.primal) <= on.certificate.gap + off.certificate.gap
-    assert on.n_steps / on.n_epochs < 0.9 * off.n_steps / off.n_epochs  # some rows did sleep
+    assert on.n_steps / on.n_epochs < 0.9 * off.n_steps / off.n_epochs  # some rows were inactive
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("c", [None, weights(20_000)], ids=["plain", "weighted"])
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
-def test_sweeps_over_copies_keep_v_and_d_in_step_with_alpha(convert, c, n_jobs):
-    problem, batch = Problem(Hinge(), 1e-4, "free"), as_batch(convert(BIG_X), BIG_Y, c)
+def test_sweeps_over_a_working_set_keep_v_and_d_in_step_with_alpha(convert, c, n_jobs):
     solver = DualAscent()
-    over_copies = over_all = 0
-    with Team(n_jobs) as team:
-        state = solver.start(problem, batch, Run(1e-6, True, 100, 0), team)
+    over_working_set = over_all = 0
+    with ThreadPool(n_jobs) as threads:
+        given = objective(Problem(Hinge(), 1e-4, "free"), convert(BIG_X), BIG_Y, c, threads)
+        state = solver.start(given, Run(1e-6, True, 100, 0))
         while state.epoch < 30:
-            state = solver.advance(problem, batch, state, team)
-            over_copies += state.copies is not None
-            over_all += state.copies is None
+            state = solver.advance(given, state)
+            over_working_set += state.working_set is not None
+            over_all += state.working_set is None
             scale = np.abs(state.v).max()
-            np.testing.assert_allclose(state.v, team.combine(batch, state.alpha), rtol=1e-9, atol=1e-9 * scale)
-            assert state.dual_sum == pytest.approx(problem.conjugate_sum(batch, state.alpha), rel=1e-9)
-    assert over_copies > 5 and over_all > 5
+            np.testing.assert_allclose(state.v, given.data.combine(state.alpha), rtol=1e-9, atol=1e-9 * scale)
+            assert state.dual_sum == pytest.approx(given.conjugate_sum(state.alpha), rel=1e-9)
+    assert over_working_set > 5 and over_all > 5
+
+
+@pytest.mark.parametrize("target", [1e-3, 1e-9])
+def test_an_evaluation_changes_nothing(target):
+    solver, given = DualAscent(), objective(Problem(Hinge(), 1e-4, "free"), BIG_X, BIG_Y)
+    state = solver.start(given, Run(target, True, 100, 0))
+    while state.epoch < 5:
+        state = solver.advance(given, state)
+    before = pickle.dumps(state)
+    first, second = (solver.evaluate(given, state) for _ in range(2))
+    assert pickle.dumps(state) == before
+    assert first.primal == second.primal and first.dual == second.dual and first.w.tobytes() == second.w.tobytes()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -285,16 +300,14 @@ def test_strong_regularisation_takes_a_sweep_and_no_more(intercept):
 def test_the_first_sweep_knows_how_good_it_was(scale, kept, intercept):
     rng = np.random.default_rng(0)
     X, y = noisy(40_000, 20)
-    batch = as_batch(scale * X, y, rng.uniform(0.5, 2.0, size=40_000) * (rng.random(40_000) < kept))
+    c = rng.uniform(0.5, 2.0, size=40_000) * (rng.random(40_000) < kept)
     lam = 0.01 * (scale**2 + (intercept == "penalized")) / kept
-    problem, solver = Problem(SmoothedHinge(0.5), lam, intercept), DualAscent()
-    with Team(1) as team:
-        state = solver.start(problem, batch, Run(1e-9, True, 100, 0), team)
-        while state.epoch < 1:
-            state = solver.advance(problem, batch, state, team)
-        estimate = state.estimate
-        point = solver.evaluate(problem, batch, state, team)
-    assert state.rough and 0.5 <= relative_gap(point.primal, point.dual) / estimate <= 6.0
+    given, solver = objective(Problem(SmoothedHinge(0.5), lam, intercept), scale * X, y, c), DualAscent()
+    state = solver.start(given, Run(1e-9, True, 100, 0))
+    while state.epoch < 1:
+        state = solver.advance(given, state)
+    point = solver.evaluate(given, state)
+    assert state.rough and 0.5 <= relative_gap(point.primal, point.dual) / state.estimate <= 6.0
 
 
 def test_threads_whose_first_rows_all_have_weight_zero():
@@ -314,3 +327,19 @@ def test_a_start_outside_the_dual_domain_is_brought_inside(before):
     first = ascend(Problem(before, LAM), X, Y)
     found = ascend(Problem(Hinge(), LAM), X, -Y, start=first)
     assert np.isfinite(found.state.estimate) and found.certificate.relative_gap <= 1e-3
+
+
+@each_intercept
+def test_some_sweeps_improve_a_dual_point(intercept):
+    given = objective(Problem(Hinge(), LAM, intercept), X, Y, C)
+    alpha = 0.3 * Y
+    before = alpha.copy()
+    bounds = [given.lower_bound(improve_dual(given, alpha, 0.1, sweeps)) for sweeps in (1, 5, 20)]
+    assert given.lower_bound(alpha) < bounds[0] < bounds[1] < bounds[2]
+    assert (alpha == before).all()
+
+
+def test_rows_that_are_not_in_memory_are_refused_with_a_sentence():
+    data = Whitened(Dense(X), np.eye(D), EQUAL_WEIGHTS, ALONE)
+    with pytest.raises(ValueError, match=r"reads rows one by one, out of order, so they have to be kept in memory"):
+        DualAscent().start(Problem(Hinge(), LAM).on(data, Y), Run(1e-3, True, 100, 0))

@@ -19,12 +19,11 @@ from primalsvm import (
     Status,
     solve,
 )
-from primalsvm.inputs import as_batch
 from primalsvm.losses import OneSided
 from primalsvm.solvers import costs
 from primalsvm.solvers import interior_point as module
-from primalsvm.solvers.drive import Stops, drive
 from tests import reference
+from tests.helpers import objective, solution_of
 from tests.real.interior_point import solve_hinge
 from tests.reference import noisy, sparse_noisy
 from tests.solvers.test_dual_ascent import LAM, X, Y, best_value, each_intercept, each_weight
@@ -63,9 +62,8 @@ def test_regressions(loss, intercept, shape):
 @pytest.mark.parametrize("nu", [0.05, 0.5])
 def test_one_class(nu):
     data = 3.0 + np.random.default_rng(0).normal(size=(200, 4))
-    batch = as_batch(data, np.zeros(200))
-    problem = Problem(OneSided(), nu, "free", tilt=nu)
-    found, other = (drive(problem, batch, solver, Stops()) for solver in (InteriorPoint(), Newton()))
+    rows = objective(Problem(OneSided(), nu, "free", tilt=nu), data, np.zeros(200))
+    found, other = (solution_of(rows, solver) for solver in (InteriorPoint(), Newton()))
     assert found.certificate.relative_gap <= 1e-9, found.message
     assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-8)
 
@@ -109,12 +107,12 @@ def test_rows_may_be_left_out_of_the_factor(monkeypatch):
     monkeypatch.setattr(module, "LEFT_OUT", 1e5)
     counts = []
 
-    def counted(*arguments, given=module.counted_rows):
-        rows = given(*arguments)
-        counts.append(rows.size)
-        return rows
+    def counted(*arguments, given=module.significant):
+        k = given(*arguments)
+        counts.append(np.count_nonzero(k))
+        return k
 
-    monkeypatch.setattr(module, "counted_rows", counted)
+    monkeypatch.setattr(module, "significant", counted)
     rough = solve(problem, data, y, solver=InteriorPoint())
     assert rough.status is Status.CONVERGED and min(counts) < 1000
     assert abs(rough.n_steps - exact.n_steps) <= 3  # the directions are as good

@@ -6,13 +6,12 @@ import scipy.linalg
 import scipy.optimize
 
 from primalsvm import Hinge, Logistic, Pegasos, Problem, solve
-from primalsvm.inputs import as_batch, as_rows
-from primalsvm.maps.gram import KernelMatrix
+from primalsvm.data import ALONE, KernelMatrix, as_block, as_weights
 from primalsvm.maps.kernels import Gaussian, Linear, as_points
-from primalsvm.objective import ALONE
-from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.stops import Stops
+from tests.helpers import objective, solution_of
 from tests.reference import noisy, weights
 
 M, D, LAM = 60, 4, 0.05
@@ -20,10 +19,13 @@ X, Y = noisy(M, D)
 X[:, 0] += 0.5
 
 
+def matrix_of(kernel, c=None, budget=1e9):
+    return KernelMatrix(kernel, as_block(X), as_points(X), budget, as_weights(c, M), ALONE)
+
+
 def kernel_pegasos(problem, kernel, options, c=None, budget=1e9, certify=True, **stops):
-    matrix = KernelMatrix(kernel, as_rows(X), as_points(X), budget)
-    batch = as_batch(X, Y, c)._replace(rows=matrix.as_rows())
-    return drive(problem, batch, KernelPegasos(Pegasos(**options)), Stops(certify=certify, **stops), seed=3)
+    solver, stops = KernelPegasos(Pegasos(**options)), Stops(certify=certify, **stops)
+    return solution_of(problem.on(matrix_of(kernel, c, budget), Y), solver, stops, seed=3)
 
 
 @pytest.mark.parametrize("intercept", ["none", "free"])
@@ -60,18 +62,18 @@ def test_the_byte_budget_changes_nothing_but_speed(budget):
     problem, options = Problem(Hinge(), LAM, "free"), {"n_iter": 400}
     all_kept, some_kept = (kernel_pegasos(problem, Gaussian(0.5), options, budget=b) for b in (1e9, budget))
     np.testing.assert_allclose(some_kept.w, all_kept.w, rtol=1e-10, atol=1e-12)
-    matrix = KernelMatrix(Gaussian(0.5), as_rows(X), as_points(X), budget)
-    truth = Gaussian(0.5).between(as_rows(X), as_points(X))
+    matrix = matrix_of(Gaussian(0.5), budget=budget)
+    truth = Gaussian(0.5).between(as_block(X), as_points(X))
     for chosen in ([3, 3, 8], list(range(M)), [59, 3]):
-        np.testing.assert_allclose(matrix.block(np.array(chosen)), truth[chosen], rtol=1e-12)
-    assert matrix.kept.nbytes <= budget and matrix.n_kept == min(M, int(budget / (8 * M)))
+        np.testing.assert_allclose(matrix.values(np.array(chosen)), truth[chosen], rtol=1e-12)
+    assert matrix.kept.values.nbytes <= budget and matrix.kept.count == min(M, int(budget / (8 * M)))
 
 
 @pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=["hinge", "logistic"])
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_converges_to_the_exact_kernel_machine(loss, intercept):
     problem = Problem(loss, LAM, intercept)
-    K = Gaussian(0.5).between(as_rows(X), as_points(X))
+    K = Gaussian(0.5).between(as_block(X), as_points(X))
     features = np.linalg.cholesky(K + 1e-12 * np.eye(M))  # rows with the same inner products
     best = solve(problem, features, Y).certificate
     found = kernel_pegasos(problem, Gaussian(0.5), {}, tol=2e-2, max_iter=5000)
@@ -83,7 +85,7 @@ def test_of_several_tries_the_best_by_the_objective_in_beta_is_kept():
     problem, kernel = Problem(Hinge(), LAM, "free"), Gaussian(0.5)
     options = {"n_iter": 40, "sampling": "iid", "average": "random"}
     several = kernel_pegasos(problem, kernel, {**options, "n_iter": 200, "tries": 5})
-    K = kernel.between(as_rows(X), as_points(X))
+    K = kernel.between(as_block(X), as_points(X))
     value, beta, b = several.state.best_try
     by_hand = LAM / 2 * beta @ K @ beta + np.maximum(0, 1 - Y * (K @ beta + b)).mean()
     assert value == pytest.approx(by_hand, rel=1e-9) and value == pytest.approx(several.certificate.primal, rel=1e-9)
@@ -92,10 +94,8 @@ def test_of_several_tries_the_best_by_the_objective_in_beta_is_kept():
 def test_a_warm_start_with_another_kernel_knows_the_norm():
     problem = Problem(Hinge(), 1e-3)
     first = kernel_pegasos(problem, Gaussian(0.5), {"n_iter": 300, "projection": True})
-    matrix = KernelMatrix(Linear(), as_rows(X), as_points(X), 1e9)
-    batch = as_batch(X, Y)._replace(rows=matrix.as_rows())
     solver = KernelPegasos(Pegasos(n_iter=300, projection=True))
-    state = solver.start(problem, batch, Run(1e-3, True, 100, 0), ALONE, first.state)
+    state = solver.start(problem.on(matrix_of(Linear()), Y), Run(1e-3, True, 100, 0), first.state)
     w = state.iterate.a * X.T @ state.v.astype(float)
     assert state.iterate.nu == pytest.approx(w @ w, rel=1e-6)
 
@@ -135,7 +135,7 @@ def test_problem_4_and_proposition_1():
     best = solve(Problem(Hinge(), LAM, "free"), X[few], Y[few])
     assert value == pytest.approx(best.certificate.primal, rel=1e-6)
     np.testing.assert_allclose(w, best.w, atol=2e-3)
-    found = Problem(Hinge(), LAM, "free").value(as_batch(X[few], Y[few]), w, b, ALONE)
+    found = objective(Problem(Hinge(), LAM, "free"), X[few], Y[few]).value(w, b)
     assert found == pytest.approx(best.certificate.primal, rel=1e-6)
 
 

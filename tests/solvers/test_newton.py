@@ -1,5 +1,6 @@
 """Newton: the optimum that other people's solvers find, on tame and on badly scaled problems."""
 
+import pickle
 import subprocess
 import sys
 
@@ -8,14 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 from primalsvm import DualAscent, Hinge, Logistic, Problem, SquaredHinge, Status, solve
-from primalsvm.inputs import as_batch
-from primalsvm.objective import ALONE
-from primalsvm.rows import Dense, Mixed
-from primalsvm.solvers import costs
+from primalsvm.data import ALONE, EQUAL_WEIGHTS, Dense, InMemory, OutOfCore, Whitened, as_block
+from primalsvm.solvers import costs, curvature
 from primalsvm.solvers.curvature import Curvature
-from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.newton import Newton
+from primalsvm.solvers.protocol import Point, Run
+from primalsvm.solvers.stops import Stops
 from tests import reference
+from tests.helpers import objective, solution_of
 from tests.reference import noisy, sparse_noisy
 from tests.solvers.test_dual_ascent import LAM, M, X, Y, best_value, each_intercept, each_loss, each_weight
 
@@ -170,13 +171,13 @@ def test_a_sample_of_one_class_is_not_used(sampling):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_mixed_rows_are_solved_as_their_products(sampling, dtype):
+def test_whitened_rows_are_solved_as_their_products(sampling, dtype):
     data, y = noisy(3000, 6, seed=2)
-    mixing = np.random.default_rng(1).normal(size=(6, 5)).astype(dtype)
-    rows = Mixed(Dense(data.astype(dtype)), mixing)
+    whitening = np.random.default_rng(1).normal(size=(6, 5)).astype(dtype)
+    rows = Whitened(Dense(data.astype(dtype)), whitening, EQUAL_WEIGHTS, ALONE)
     problem = Problem(Hinge(), 1e-3, "free")
-    found = drive(problem, as_batch(data, y)._replace(rows=rows), Newton(), Stops(1e-8), seed=0)
-    product = data.astype(dtype).astype(float) @ mixing.astype(float)
+    found = solution_of(problem.on(rows, y), Newton(), Stops(1e-8), seed=0)
+    product = data.astype(dtype).astype(float) @ whitening.astype(float)
     best = newton(problem, product, y)
     assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-8)
     assert found.certificate.primal == pytest.approx(reference.primal(problem, product, y, found.w, found.b), rel=1e-11)
@@ -186,18 +187,127 @@ def test_mixed_rows_are_solved_as_their_products(sampling, dtype):
 def test_curvature_is_brought_up_to_date_by_the_rows_that_changed(dtype):
     rng = np.random.default_rng(0)
     data = rng.normal(size=(500, 4)).astype(dtype)
-    batch = as_batch(data, np.ones(500))
-    problem, g = Problem(Hinge(), 0.1, "free"), rng.normal(size=4)
-    curvature = Curvature.of(batch.rows)
+    rows, g = objective(Problem(Hinge(), 0.1, "free"), data, np.ones(500)), rng.normal(size=4)
+    curvature = Curvature.of(rows.data)
     wide = np.hstack([data.astype(float), np.ones((500, 1))])
     h = np.zeros(500)
     for share in (0.5, 0.1, 0.9, 0.02):
         moving = rng.random(500) < share
         h[moving] = np.where(rng.random(moving.sum()) < 0.5, 0.0, 3.0)
-        step, step_b = curvature.step(problem, batch, h, g, 0.3, ALONE)
+        step, step_b = curvature.step(rows, h, np.count_nonzero(h), g, 0.3)
         hessian = wide.T @ (h[:, None] * wide) / 500 + np.diag([0.1] * 4 + [0.0])
         expected = -np.linalg.solve(hessian, np.append(g, 0.3))
         np.testing.assert_allclose(np.append(step, step_b), expected, rtol=1e-4 if dtype == np.float32 else 1e-10)
+
+
+class ArrayReader:
+    """Rows of an array, read into the same memory each time."""
+
+    entry_bytes, bytes_at_once, sparse, checksum, dtype = 8, 1e6, False, "", np.dtype(float)
+
+    def __init__(self, data):
+        self.data, self.shape, self.entries = data, data.shape, data.size
+        self.memory = np.empty(data.shape)
+
+    def read(self, numbers):
+        out = self.memory[: len(numbers)]
+        out[:] = self.data[numbers]
+        return Dense(out)
+
+    def allocate(self, m):
+        return np.zeros(m)
+
+
+def test_rows_that_are_read_in_blocks(sampling):
+    data, y = noisy(3000, 6, seed=2)
+    problem = Problem(Hinge(), 1e-3, "free")
+    rows = OutOfCore(ArrayReader(data), EQUAL_WEIGHTS, ALONE)
+    rows.rows_at_once = 700
+    found = solution_of(problem.on(rows, y), Newton())
+    best = newton(problem, data, y)
+    assert found.n_steps == best.n_steps and found.n_epochs < found.n_steps
+    assert found.certificate.relative_gap <= 1e-10
+    np.testing.assert_allclose(found.w, best.w, rtol=1e-9)
+
+
+class Unnumbered(InMemory):
+    """Rows that cannot be taken one by one."""
+
+    numbered = False
+
+    def refuse(self, *arguments):
+        raise AssertionError("these rows have no numbers")
+
+    take = subset = find = get = put = products = refuse
+
+
+@pytest.mark.parametrize(("m", "d"), [(3000, 6), (30, 80)])
+def test_rows_without_numbers_are_neither_sampled_nor_copied(sampling, m, d):
+    data, y = noisy(m, d, seed=2)
+    problem = Problem(Hinge(), 1e-3, "free")
+    found = solution_of(problem.on(Unnumbered(as_block(data), EQUAL_WEIGHTS), y), Newton())
+    assert found.n_epochs == found.n_steps and found.certificate.relative_gap <= 1e-10
+    assert found.certificate.primal == pytest.approx(newton(problem, data, y).certificate.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [InMemory, Unnumbered])
+@each_intercept
+def test_systems_too_large_for_a_factor(kind, intercept, monkeypatch):
+    monkeypatch.setattr(curvature, "LARGEST_FACTOR", 5)
+    monkeypatch.setattr(InMemory, "gram", Unnumbered.refuse)
+    data, y = noisy(300, 40)
+    problem = Problem(Hinge(), 1e-2, intercept)
+    found = solution_of(problem.on(kind(as_block(data), EQUAL_WEIGHTS), y), Newton(), Stops(1e-6))
+    assert found.certificate.relative_gap <= 1e-6
+    assert found.certificate.primal == pytest.approx(reference.primal(problem, data, y, found.w, found.b), rel=1e-12)
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [1, 10])
+def test_a_state_that_was_pickled_goes_on_to_the_same_bits(sampling, steps):
+    """On a sample, and on all rows; an evaluation changes nothing."""
+    data, y = noisy(3000, 6, seed=2)
+    rows, solver = objective(Problem(Hinge(), 1e-4, "free"), data, y), Newton()
+    state = solver.start(rows, Run(1e-8, True, 100, 0))
+    for _ in range(steps):
+        state = solver.advance(rows, state)
+    assert (state.sample is None) == (steps == 10)
+    kept = pickle.dumps(state)
+    assert (len(kept) < 10 * data.nbytes) and solver.evaluate(rows, state).primal > 0.0
+    assert pickle.dumps(state) == kept
+    again = pickle.loads(kept)
+    for _ in range(3):
+        state, again = solver.advance(rows, state), solver.advance(rows, again)
+    assert state.w.tobytes() == again.w.tobytes() and state.gap == again.gap
+
+
+def test_what_can_be_computed_again_is_not_kept():
+    found = newton(Problem(Hinge(), LAM), X, Y)
+    assert found.state.view.curvature.squares is None
+
+
+def test_the_next_point_of_a_path_begins_with_a_larger_q():
+    solver, rows = Newton(), objective(Problem(Hinge(), LAM, "free"), X, Y)
+    last = solution_of(rows, solver).state
+    previous, memory = solver.path_start(last, None, LAM / 2)
+    assert memory is None and previous.q > last.q
+    state = solver.start(rows.at(LAM / 2), Run(1e-8, True, 100, 0), previous)
+    assert state.q == pytest.approx(1.0) and np.array_equal(state.w, last.w) and state.view.alpha is not last.view.alpha
+
+
+@each_intercept
+def test_a_point_of_another_solver(intercept):
+    rows, solver = objective(Problem(Hinge(), LAM, intercept), X, Y), Newton()
+    found = solution_of(rows, solver)
+    point = solver.hand_over(rows, found.state)
+    assert point.alpha is found.state.view.a
+    state = solver.start(rows, Run(1e-8, True, 100, 0), Point(2.0 * point.alpha, point.b))
+    assert np.abs(state.view.alpha).max() <= 1.0 and state.q == 1.0
+    assert state.b == (0.0 if intercept == "none" else point.b)
+    cold = solver.start(rows, Run(1e-8, True, 100, 0), Point(np.ones(3), 1.0))
+    assert not cold.w.any() and cold.b == 0.0
 
 
 LARGE = """

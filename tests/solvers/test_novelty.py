@@ -11,11 +11,11 @@ from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import OneClassSVM
 
 from primalsvm import Asset, DualAscent, Hinge, Newton, OneSided, Pegasos, Problem, Status, solve
-from primalsvm.inputs import as_batch
 from primalsvm.solvers.block_ascent import BlockAscent
-from primalsvm.solvers.drive import Stops, drive
+from primalsvm.solvers.stops import Stops
 from primalsvm.sources.cache import CacheWriter
-from primalsvm.sources.filed import filed_rows
+from primalsvm.sources.reader import out_of_core
+from tests import helpers
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 4)) + np.array([2.0, 1.0, 0.5, 0.0])
@@ -73,9 +73,8 @@ def test_blocks_from_files(tmp_path):
     rows = np.tile(X, (50, 1))
     with CacheWriter(tmp_path / "rows", 4) as writer:
         writer.append(sp.csr_matrix(rows), np.zeros(3000))
-    with filed_rows(tmp_path / "rows", at_once=20_000) as filed:
-        batch = as_batch(rows, np.zeros(3000))._replace(rows=filed)
-        found = drive(one_class(0.1), batch, BlockAscent(), Stops(1e-4))
+    with out_of_core(tmp_path / "rows", 20_000) as data:
+        found = helpers.solution_of(one_class(0.1).on(data, np.zeros(3000)), BlockAscent(), Stops(1e-4))
     assert found.certificate.relative_gap <= 1e-4, found.message
     assert found.certificate.primal == pytest.approx(optimum(0.1), rel=1e-4)
 
@@ -110,11 +109,11 @@ def test_weights_are_repetitions():
 @pytest.mark.parametrize("s", [0.01, 1.0, 30.0])
 def test_the_ball_holds_the_optimum(nu, s):
     """In any unit s of the scores: λ = νs, w/s."""
-    problem, batch = one_class(nu, nu * s), as_batch(X, NONE)
-    settled, found = problem.settled(batch), solve(problem, X, NONE)
-    assert s * settled.radius == pytest.approx(np.linalg.norm(X.mean(axis=0)), rel=1e-12)
-    assert np.linalg.norm(found.w) <= settled.radius * (1 + 1e-6)
-    assert abs(found.b) <= np.linalg.norm(X, axis=1).max() * settled.radius * (1 + 1e-9)
+    problem = one_class(nu, nu * s)
+    posed, found = helpers.objective(problem, X, NONE), solve(problem, X, NONE)
+    assert s * posed.radius == pytest.approx(np.linalg.norm(X.mean(axis=0)), rel=1e-12)
+    assert np.linalg.norm(found.w) <= posed.radius * (1 + 1e-6)
+    assert abs(found.b) <= np.linalg.norm(X, axis=1).max() * posed.radius * (1 + 1e-9)
     assert s * found.certificate.primal == pytest.approx(optimum(nu), rel=1e-6)
 
 
@@ -122,8 +121,7 @@ def test_the_ball_holds_the_optimum(nu, s):
 @given(scores=st.lists(st.floats(-5, 5), min_size=1, max_size=30), nu=st.floats(0.01, 1.0))
 def test_the_best_intercept_is_a_quantile(scores, nu):
     s = np.array(scores)
-    batch = as_batch(np.zeros((s.size, 1)), np.zeros(s.size))
-    b = one_class(nu).best_intercept(batch, s)
+    b = helpers.objective(one_class(nu), np.zeros((s.size, 1)), np.zeros(s.size)).best_intercept(s)
     outside, out_or_on = np.mean(s + b < -1e-9), np.mean(s + b <= 1e-9)
     assert outside <= nu * (1 + 1e-12) and nu * (1 - 1e-12) <= out_or_on
     assert abs(b) <= np.abs(s).max() + 1e-9
@@ -131,13 +129,13 @@ def test_the_best_intercept_is_a_quantile(scores, nu):
 
 @pytest.mark.parametrize("nu", [0.05, 0.37, 1.0])
 def test_any_alpha_gives_a_lower_bound(nu):
-    problem, batch, best = one_class(nu), as_batch(X, NONE, WEIGHT), optimum(nu, weighted=True)
+    posed, best = helpers.objective(one_class(nu), X, NONE, WEIGHT), optimum(nu, weighted=True)
     for seed in range(5):
         alpha = np.random.default_rng(seed).uniform(-0.5, 1.5, size=60)
-        allowed = problem.balanced(batch, problem.clipped(batch, alpha))
+        allowed = posed.balanced(posed.clipped(alpha))
         assert allowed.min() >= 0.0 and allowed.max() <= 1.0
         assert WEIGHT @ allowed == pytest.approx(nu * WEIGHT.sum(), rel=1e-12)
-        assert problem.lower_bound(batch, alpha) <= best + 1e-9
+        assert posed.lower_bound(alpha) <= best + 1e-9
 
 
 @PRECISE

@@ -1,17 +1,17 @@
-"""The visiting order: every row that is awake, once, mixed from far-apart places."""
+"""The visiting order: every active row, once, mixed from far-apart places."""
 
 import numpy as np
 import pytest
 
 from primalsvm.solvers.order import RUN, interleave, run_length, shuffled_runs
 
-NOBODY = np.zeros(0, np.uint8)
+NONE_INACTIVE = np.zeros(0, np.uint8)
 
 
-def order_of(m, sleep=NOBODY, seed=0):
+def order_of(m, skip=NONE_INACTIVE, seed=0):
     length = run_length(m)
     out = np.empty(-(-m // length) * length, np.uint64)
-    n = interleave(shuffled_runs(np.random.default_rng(seed), m), length, m, sleep, out)
+    n = interleave(shuffled_runs(np.random.default_rng(seed), m), length, m, skip, out)
     return out[:n].astype(int)
 
 
@@ -38,11 +38,11 @@ def test_a_sorted_file_is_mixed():
     assert shares.min() > 0.1 and shares.max() < 0.9
 
 
-def test_sleepers_are_left_out_and_sleep_one_sweep_less():
-    sleep = np.zeros(5000, np.uint8)
-    sleep[::3] = 2
-    awake = np.flatnonzero(sleep == 0)
-    assert np.array_equal(np.sort(order_of(5000, sleep)), awake)
-    assert set(sleep[::3]) == {1}
-    assert np.array_equal(np.sort(order_of(5000, sleep)), awake)
-    assert np.array_equal(np.sort(order_of(5000, sleep)), np.arange(5000))
+def test_inactive_rows_are_left_out_of_one_sweep_less_each_time():
+    skip = np.zeros(5000, np.uint8)
+    skip[::3] = 2
+    active = np.flatnonzero(skip == 0)
+    assert np.array_equal(np.sort(order_of(5000, skip)), active)
+    assert set(skip[::3]) == {1}
+    assert np.array_equal(np.sort(order_of(5000, skip)), active)
+    assert np.array_equal(np.sort(order_of(5000, skip)), np.arange(5000))

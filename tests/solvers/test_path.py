@@ -9,11 +9,19 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from primalsvm import DualAscent, EpsilonInsensitive, Newton, Problem, Status, solve, svm_path
-from primalsvm.inputs import as_batch
+from primalsvm.data import as_dataset
+from primalsvm.labels import class_signs
 from primalsvm.losses import Hinge
-from primalsvm.solvers.ascent import Ahead
-from primalsvm.solvers.drive import Stops
+from primalsvm.objective import Objectives
+from primalsvm.solvers.costs import Size
 from primalsvm.solvers.path import follow, strongest
+from primalsvm.solvers.policy import choose
+from primalsvm.solvers.screening import PathMemory, PathStart
+from primalsvm.solvers.sequence import SolverSequence, Stage
+from primalsvm.solvers.several import Left, Several, Single
+from primalsvm.solvers.stops import Stops
+from primalsvm.solvers.watched import Watched
+from tests.helpers import objective
 from tests.reference import LOSSES, noisy, primal, sparse_noisy, weights
 
 LAMS = np.geomspace(1.0, 1e-4, 9)
@@ -67,17 +75,17 @@ def test_the_order_of_the_lams_does_not_matter(order):
 @pytest.mark.parametrize("intercept", ["none", "penalized", "free"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("shift", [-np.inf, 0.0, np.inf])
-def test_whoever_sleeps_wrongly_is_woken_by_the_certificate(shift, n_jobs, intercept):
-    """Scores that are foreseen may be nonsense: everybody inside the margin, nobody, or all that were before."""
+def test_rows_that_are_wrongly_screened_out_are_found_by_the_certificate(shift, n_jobs, intercept):
+    """Predicted scores may be wrong: all rows inside the margin, no row, or those that were before."""
     X, y = LARGE
     c = weights(len(y))
     problem = Problem(Hinge(), 1e-3, intercept)
     before = solve(Problem(Hinge(), 1e-1, intercept), X, y, sample_weight=c, solver=DualAscent())
     state = before.state
     scores = np.nan_to_num(state.scores + y * shift, posinf=1e3, neginf=-1e3)
-    ahead = Ahead(state.alpha, state.centre, state.v, state.norms, scores, slack=0.01, trust=1.0)
+    begin = PathStart(state.alpha, state.centre, state.v, state.norms, scores, slack=0.01, gap_ratio=1.0)
     found = solve(
-        problem, X, y, sample_weight=c, solver=DualAscent(), start=replace(before, state=ahead), n_jobs=n_jobs
+        problem, X, y, sample_weight=c, solver=DualAscent(), start=replace(before, state=begin), n_jobs=n_jobs
     )
     assert found.status is Status.CONVERGED and found.certificate.relative_gap <= 1e-3
     assert found.certificate.primal == pytest.approx(primal(problem, X, y, found.w, found.b, c), rel=1e-9)
@@ -91,10 +99,47 @@ def test_points_begin_where_the_last_ones_lead_to():
     path = svm_path(X, y, lams, solver="dual_ascent")
     alone = [solve(Problem(Hinge(), lam, "free"), X, y, solver="dual_ascent") for lam in lams]
     visits = sum(one.n_steps for one in alone)
-    batch = as_batch(X, y)
-    points = follow(Problem(Hinge(), 1.0, "free"), lams, [batch], DualAscent(), Stops())
-    assert sum(point[0].n_steps for _, point in points) < 0.5 * visits
+    given = Single(objective(Problem(Hinge(), 1.0, "free"), X, y))
+    sequence = SolverSequence((Stage(DualAscent()), Stage(Newton())))
+    for solver in (Several(DualAscent()), Several(Watched(DualAscent(), (1,))), sequence):
+        points = follow(given, lams, solver, Stops())
+        assert sum(point[0].n_steps for _, point in points) < 0.5 * visits
     assert max(proof.relative_gap for proof in path.certificates) <= 1e-3
+
+
+def test_scores_are_extrapolated_in_log_lam():
+    X, y = noisy(20, 3)
+    solver = DualAscent()
+    states = [solve(Problem(Hinge(), lam, "free"), X, y, solver=solver).state for lam in (1.0, 0.1)]
+    first, memory = solver.path_start(states[0], None, 0.1)
+    np.testing.assert_array_equal(first.scores, states[0].scores)
+    assert first.slack == 0.1 and memory == PathMemory(1.0, states[0].scores, states[0].centre, first.scores)
+    second, memory = solver.path_start(states[1], memory, 0.1 / np.sqrt(10.0))
+    np.testing.assert_allclose(second.scores, states[1].scores + 0.5 * (states[1].scores - states[0].scores))
+    assert second.centre == pytest.approx(states[1].centre + 0.5 * (states[1].centre - states[0].centre))
+    error = np.sqrt(np.mean((states[1].scores - states[0].scores) ** 2))
+    assert second.slack == pytest.approx(1.5 * error)
+    far, _ = solver.path_start(states[1], PathMemory(1.0, states[0].scores, states[0].centre, first.scores), 1e-3)
+    np.testing.assert_allclose(far.scores, 2.0 * states[1].scores - states[0].scores)  # no farther than the last step
+    assert far.slack == pytest.approx(2.0 * 1.5 * error)
+    assert DualAscent(shrinking=False).path_start(states[1], None, 0.01) == (states[1], None)
+
+
+@pytest.mark.parametrize("solver", ["dual_ascent", "newton", "auto"])
+def test_several_problems_begin_where_the_last_point_ended(solver):
+    X, _ = sparse_noisy(3000, 60)
+    codes = np.asarray(X[:, :3].todense()).argmax(axis=1)
+    data = as_dataset(X)
+    given = Objectives(Problem(Hinge(), 1.0, "free"), data, class_signs(codes, 3))
+    chosen = choose(solver, Size.of(data), Hinge(), count=3, jointly=True)
+    points = dict(follow(given, LAMS[2:6], chosen, Stops(1e-6)))
+    assert list(points) == LAMS[2:6].tolist()
+    for lam, point in points.items():
+        for k, one in enumerate(point):
+            own = given.at(lam)[k]
+            assert one.status is Status.CONVERGED and one.certificate.relative_gap <= 1e-6
+            assert own.value(one.w, one.b) == pytest.approx(one.certificate.primal, rel=1e-12)
+            assert isinstance(one.state, Left) == (solver != "newton")
 
 
 def test_irregular_and_repeated_lams():
@@ -121,7 +166,7 @@ def test_rows_without_weight_do_not_count_for_the_strongest_lam():
     heavy = np.vstack([X, [[1e3, 0, 0, 0]]]), np.append(y, 1.0), np.append(np.ones(50), 0.0)
     for intercept in ("none", "penalized", "free"):
         problem = Problem(Hinge(), 1.0, intercept)
-        assert strongest(problem, as_batch(*heavy)) == pytest.approx(strongest(problem, as_batch(X, y)))
+        assert strongest(objective(problem, *heavy)) == pytest.approx(strongest(objective(problem, X, y)))
 
 
 def test_weights_are_repetitions_and_zero_is_no_row():
@@ -177,6 +222,8 @@ def test_verbose_prints_a_line_a_point(capsys):
         ({"y": np.ones(30)}, ValueError, "one class only"),
         ({"y": np.full(30, np.nan)}, ValueError, "NaN"),
         ({"y": np.ones((30, 2))}, ValueError, "vector of classes"),
+        ({"y": np.ones(29)}, ValueError, "X has 30 rows but y has shape"),
+        ({"y": np.ones(29), "loss": EpsilonInsensitive(0.1)}, ValueError, "X has 30 rows but y has shape"),
         ({"tol": 0.0}, ValueError, "tol must be positive"),
         ({"loss": "none"}, ValueError, "not known"),
     ],

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from primalsvm import Hinge, Logistic, Pegasos, Problem, SmoothedHinge, SquaredHinge, Status, solve
-from primalsvm.inputs import as_batch
-from primalsvm.objective import ALONE
+from primalsvm.data import ALONE, Dense, Whitened, as_weights
 from primalsvm.solvers import stochastic as module
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import Sampler
 from tests import reference
+from tests.helpers import objective, solution_of
 from tests.reference import noisy, weights
 
 M, D = 40, 6
@@ -137,17 +138,17 @@ def test_an_offset_shortens_the_steps(draws):
 def test_a_tiny_scale_is_folded_into_v(draws, average):
     """w = a v with a close to underflow: rescaling changes neither w nor the average."""
     order, w = order_of(100, 1), np.random.default_rng(1).normal(size=D)
-    solver, problem, batch = Pegasos(n_iter=100, average=average), Problem(Hinge(), LAM), as_batch(X, Y)
+    solver, hinge = Pegasos(n_iter=100, average=average), objective(Problem(Hinge(), LAM), X, Y)
     draws(order)
-    state = solver.start(problem, batch, RUN, ALONE)
+    state = solver.start(hinge, RUN)
     state.iterate = state.iterate._replace(t=3, a=1e-8, nu=float(w @ w))
     state.v[:] = w / 1e-8
     while not state.finished:
-        state = solver.advance(problem, batch, state, ALONE)
+        state = solver.advance(hinge, state)
     assert state.iterate.a > 1e-8  # it has been rescaled: without that it would be 3e-10 by now
     iterates = paper(X, Y, LAM, order, w1=w, first=4)
     truth = iterates[-1] if average == "last" else iterates[:-1].mean(axis=0)
-    np.testing.assert_allclose(solver.iterate(problem, batch, state)[0], truth, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(solver.iterate(hinge, state)[0], truth, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("intercept", ["none", "penalized"])
@@ -266,9 +267,8 @@ def test_n_iter_is_exact(n_iter, certify):
 
 def drawn(m, rows, sizes=None, seed=0, **options):
     """The rows that the solver visits, asked for in pieces of the given sizes."""
-    batch = as_batch(np.ones((m, 1)), np.where(np.arange(m) % 2, 1.0, -1.0))
-    solver = Pegasos(**options)
-    state = solver.start(Problem(Hinge(), LAM), batch, RUN._replace(seed=seed), ALONE)
+    hinge = objective(Problem(Hinge(), LAM), np.ones((m, 1)), np.where(np.arange(m) % 2, 1.0, -1.0))
+    state = Pegasos(**options).start(hinge, RUN._replace(seed=seed))
     parts = [state.sampler.draw(size) for size in (sizes or [rows])]
     return np.concatenate(parts).astype(int)
 
@@ -327,6 +327,17 @@ def test_the_seed_decides(sampling):
     assert np.array_equal(orders[0], orders[1]) and not np.array_equal(orders[0], orders[2])
 
 
+@pytest.mark.parametrize("average", ["last", "suffix"])
+def test_copies_of_rows_are_visited_as_the_rows_themselves(monkeypatch, average):
+    monkeypatch.setattr(module, "CHUNK_BYTES", 8 * D * 17)  # 17 rows at a time
+    problem, c, solver = Problem(Hinge(), LAM, "free"), weights(M), Pegasos(n_iter=500, average=average)
+    rows = Whitened(Dense(X), np.eye(D), as_weights(c, M), ALONE)
+    copied = solution_of(problem.on(rows, Y), solver, seed=3)
+    in_place = solve(problem, X, Y, sample_weight=c, solver=solver, random_state=3)
+    np.testing.assert_array_equal(copied.w, in_place.w)
+    assert copied.certificate.dual == pytest.approx(in_place.certificate.dual, rel=1e-5)
+
+
 # ---- certificates ----------------------------------------------------------------------------------------------------
 
 BIG_X, BIG_Y = noisy(3000, 20, seed=7)
@@ -377,6 +388,17 @@ def test_every_option_gets_a_true_certificate(options):
     assert 0 < found.certificate.relative_gap < 0.2
 
 
+def test_an_evaluation_leaves_the_state_as_it_is():
+    hinge, solver = objective(Problem(Hinge(), 1e-2, "free"), BIG_X, BIG_Y), Pegasos()
+    state = solver.start(hinge, RUN._replace(certify=True))
+    for _ in range(4):
+        state = solver.advance(hinge, state)
+    before = pickle.dumps(state)
+    found = [solver.evaluate(hinge, state) for _ in range(2)]
+    assert pickle.dumps(state) == before
+    assert found[0].primal == found[1].primal and found[0].dual == found[1].dual
+
+
 @pytest.mark.parametrize("lam", [1e-4, 1e-5, 1e-6])
 @pytest.mark.parametrize("options", [{}, {"projection": True}, {"n_iter": 30_000}, {"n_iter": 3000, "average": "last"}])
 def test_the_squared_hinge_does_not_overflow(lam, options):
@@ -384,7 +406,7 @@ def test_the_squared_hinge_does_not_overflow(lam, options):
     found = solve(problem, 10 * BIG_X, BIG_Y, solver=Pegasos(**options), max_iter=20)
     assert np.isfinite(found.w).all()
     assert found.certificate.primal <= 1.0  # P(0)
-    assert np.linalg.norm(found.w) <= problem.radius
+    assert np.linalg.norm(found.w) <= objective(problem, BIG_X, BIG_Y).radius
 
 
 @pytest.mark.parametrize("average", ["last", "weighted"])

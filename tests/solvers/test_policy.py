@@ -5,12 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from primalsvm import DualAscent, Hinge, LinearSVC, Logistic, Newton, Pegasos, Problem, solve
-from primalsvm.inputs import as_batch
 from primalsvm.objective import Evaluation
-from primalsvm.solvers import costs, drive
+from primalsvm.solvers import costs, stops
 from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.costs import LARGEST_FACTOR, Size
-from primalsvm.solvers.policy import choose, plan, plan_features, plan_out_of_core
+from primalsvm.solvers.policy import choose, choose_mapped, choose_out_of_core, plan
+from primalsvm.solvers.several import Several
+from primalsvm.solvers.stops import Stops
+from tests.helpers import objective, solution_of
 from tests.reference import noisy
 
 HINGE = Hinge()
@@ -26,10 +28,10 @@ def dense(m, d):
 
 def test_choose():
     size = dense(10, 10)
-    assert choose("dual_ascent", size, Hinge()) == DualAscent()
-    assert isinstance(choose("pegasos", size, Hinge()), Pegasos)
+    assert choose("dual_ascent", size, Hinge()) == Several(DualAscent())
+    assert isinstance(choose("pegasos", size, Hinge()).solver, Pegasos)
     mine = Pegasos(n_iter=3)
-    assert choose(mine, size, Hinge()) is mine
+    assert choose(mine, size, Hinge()).solver is mine
     with pytest.raises(ValueError, match=r"solver='simplex': choose .*dual_ascent"):
         choose("simplex", size, Hinge())
 
@@ -50,21 +52,34 @@ def test_no_plan_factorises_what_is_too_large():
 
 
 def test_features_of_a_kernel():
-    chosen, apart = plan_features("auto", 60_000, 1_024, Problem(Hinge(), 1e-4, "free"))
-    assert apart and chosen.stages[0].solver == Newton()
-    assert not plan_features("dual_ascent", 60_000, 1_024, Problem(Hinge(), 1e-4))[1]
+    chosen = choose_mapped("auto", 60_000, 1_024, Problem(Hinge(), 1e-4, "free"), 1, False)
+    assert chosen.stages[0].solver == Newton() and chosen.traits.rows == "passes"
+    assert choose_mapped("dual_ascent", 60_000, 1_024, Problem(Hinge(), 1e-4), 1, False).traits.rows == "block"
+
+
+def test_several_problems_begin_with_sweeps_over_all_of_them():
+    def kinds(chosen):
+        return [type(getattr(stage.solver, "solver", stage.solver)).__name__ for stage in chosen.stages]
+
+    many, small = dense(60_000, 784), dense(100, 10)
+    assert kinds(choose("auto", many, Hinge(), count=10, jointly=True))[:2] == ["JointAscent", "DualAscent"]
+    assert kinds(choose("dual_ascent", small, Hinge(), count=3, jointly=True)) == ["JointAscent", "DualAscent"]
+    assert kinds(choose("auto", small, Hinge(), count=3, jointly=True))[0] == "Newton"
+    assert kinds(choose("auto", many, Hinge(), count=10))[0] == "DualAscent"
+    assert choose("newton", many, Hinge(), count=10, jointly=True) == Several(Newton())
 
 
 def test_out_of_core():
+    blocks = (Several(BlockAscent()), True)
     many = Size(10_000_000, 50_000, 800_000_000, True)
-    assert plan_out_of_core("auto", many, Hinge(), 1e9) == (BlockAscent(), True)
-    assert plan_out_of_core("dual_ascent", many, Hinge(), 1e9) == (BlockAscent(), True)
+    assert choose_out_of_core("auto", many, Hinge(), 1e9) == blocks
+    assert choose_out_of_core("dual_ascent", many, Hinge(), 1e9) == blocks
     few = dense(10_000_000, 50)
-    assert not plan_out_of_core("auto", few, Hinge(), 1e9)[1]
-    assert plan_out_of_core("auto", few, Hinge(), 1e6) == (BlockAscent(), True)  # too little for what Newton keeps
-    assert plan_out_of_core("newton", many, Hinge(), 1e6) == (Newton(), False)
+    assert not choose_out_of_core("auto", few, Hinge(), 1e9)[1]
+    assert choose_out_of_core("auto", few, Hinge(), 1e6) == blocks  # too little for what Newton keeps
+    assert choose_out_of_core("newton", many, Hinge(), 1e6) == (Several(Newton()), False)
     with pytest.raises(ValueError, match="needs the rows in memory"):
-        plan_out_of_core("interior_point", few, Hinge(), 1e9)
+        choose_out_of_core("interior_point", few, Hinge(), 1e9)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
@@ -105,17 +120,20 @@ def test_newton_never_factorises_what_is_too_large(monkeypatch):
 class Cheap(DualAscent):
     """Dual ascent that never gets there."""
 
-    def evaluate(self, problem, batch, state, team):
+    def evaluate(self, objective, state):
         return Evaluation(np.zeros(2), 0.0, 1.0, 0.0)
+
+    def observe(self, objective, state, evaluation):
+        state.work = 0
 
 
 def test_cheap_epochs_are_not_limited_but_work_is(monkeypatch):
-    monkeypatch.setattr(drive, "OPERATIONS_IF_SMALL", 4e8)
-    batch = as_batch(np.array([[2.0, 0.1], [1.0, 1.0], [-1.0, 0.5]]), [1, 1, -1])
-    found = drive.drive(Problem(Hinge(), 0.01), batch, Cheap(), drive.Stops())
+    monkeypatch.setattr(stops, "OPERATIONS_IF_SMALL", 4e8)
+    rows = objective(Problem(Hinge(), 0.01), np.array([[2.0, 0.1], [1.0, 1.0], [-1.0, 0.5]]), [1, 1, -1])
+    found = solution_of(rows, Cheap())
     assert found.n_epochs > 1000 and found.state.operations >= 4e8
     assert found.status.value == "max_iter" and "set max_iter" in found.message
-    assert drive.drive(Problem(Hinge(), 0.01), batch, Cheap(), drive.Stops(max_iter=7)).n_epochs == 7
+    assert solution_of(rows, Cheap(), Stops(max_iter=7)).n_epochs == 7
 
 
 def test_costs_grow_with_the_size():

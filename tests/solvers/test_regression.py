@@ -18,7 +18,7 @@ from primalsvm import (
     SquaredEpsilonInsensitive,
     solve,
 )
-from primalsvm.inputs import as_batch
+from tests import helpers
 from tests.losses.test_regression import formula
 
 RNG = np.random.default_rng(5)
@@ -115,11 +115,10 @@ def test_weights_are_repetitions(loss):
 @each_intercept
 def test_the_ball_holds_the_optimum(loss, intercept):
     problem = Problem(loss, 1e-3, intercept)
-    batch = as_batch(X, Y)
-    settled = problem.settled(batch)
-    assert settled.targets.at_zero == pytest.approx(float(np.mean(formula(loss, 0.0, Y))))
-    assert np.linalg.norm(solve(problem, X, Y).w) <= settled.radius
-    assert settled.targets.largest == np.abs(Y).max()
+    posed = helpers.objective(problem, X, Y)
+    assert posed.bounds.at_zero == pytest.approx(float(np.mean(formula(loss, 0.0, Y))))
+    assert np.linalg.norm(solve(problem, X, Y).w) <= posed.radius
+    assert posed.bounds.largest == np.abs(Y).max()
 
 
 def test_a_pinball_s_constant_is_the_quantile():

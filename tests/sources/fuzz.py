@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from primalsvm.data import ThreadPool
 from primalsvm.sources import svmlight
 from primalsvm.sources.svmlight import Place, based, parse_text
 from primalsvm.sources.texts import FormatError
-from primalsvm.team import Team
 from tests.sources.plain_svmlight import RefusedError, plain_rows
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -46,7 +46,7 @@ def mutated(rng, corpus):
     return bytes(text[:LONGEST])
 
 
-def compare(text, part, team):
+def compare(text, part, threads):
     """Raise unless both readers agree; returns what they said, roughly."""
     try:
         expected = plain_rows(text)
@@ -54,7 +54,7 @@ def compare(text, part, team):
         expected = None
     svmlight.PART = part
     try:
-        block = parse_text(np.frombuffer(text, np.uint8), Place("fuzz"), np.dtype(np.float64), team)
+        block = parse_text(np.frombuffer(text, np.uint8), Place("fuzz"), np.dtype(np.float64), threads)
         found = based(block, "fuzz", None, True)
         said: object = (found.X.shape[0], int(found.X.nnz))
     except FormatError as error:
@@ -78,12 +78,12 @@ def fuzz(seconds, most=2**62, seed=0):
     rng = np.random.default_rng(seed)
     corpus = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
     seen, rounds, end = set(), 0, time.monotonic() + seconds
-    with Team(1) as team:
+    with ThreadPool(1) as threads:
         for text in corpus:
-            compare(text, 1 << 24, team)
+            compare(text, 1 << 24, threads)
         while rounds < most and time.monotonic() < end:
             text = mutated(rng, corpus)
-            said = compare(text, int(rng.choice([1, 7, 64, 1 << 24])), team)
+            said = compare(text, int(rng.choice([1, 7, 64, 1 << 24])), threads)
             if said not in seen and len(corpus) < 10_000:
                 seen.add(said)
                 corpus.append(text)

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import primalsvm
-from primalsvm.inputs import as_rows
+from primalsvm.data import as_block
 from primalsvm.sources.cache import HEADER, CacheError, CacheWriter, verify
 from tests.mutations import DTYPES, PLAIN, changed_array, changed_bytes, changed_tree, pick
 from tests.watchdog import watched
@@ -150,7 +150,7 @@ def judge(path):
     except CacheError as error:
         return f"{said} {by_name(path, error)}"
     try:
-        as_rows(rows)
+        as_block(rows)
     except ValueError as error:
         return f"{said} {str(error)[:60]}"
     assert y.shape == (rows.shape[0],)

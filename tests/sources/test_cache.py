@@ -2,15 +2,18 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import primalsvm
-from primalsvm.inputs import as_rows
-from primalsvm.rows import CSR, Dense
+from primalsvm.data import CSR, Dense, as_block
 from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, verify
+from primalsvm.sources.layout import SvmlightLayout
+from primalsvm.sources.reader import out_of_core
+from tests.fixtures import make_fixtures
 from tests.sources.fuzz_caches import fuzz, npy
 
 X = sp.random(40, 9, 0.3, "csr", random_state=0)
@@ -44,6 +47,26 @@ def test_dense_rows_come_back(tmp_path):
     assert isinstance(rows, Dense)
     np.testing.assert_array_equal(rows.values, X.toarray())
     np.testing.assert_array_equal(y, Y)
+
+
+BEFORE = Path(__file__).parent.parent / "fixtures" / "version_0_1_0"
+
+
+def test_caches_that_earlier_versions_wrote():
+    sparse = primalsvm.open(BEFORE / "sparse.cache")
+    verify(sparse.path)
+    X, y = sparse.to_arrays()
+    assert (X != make_fixtures.SPARSE).nnz == 0 and sparse.layout == SvmlightLayout(zero_based=False)
+    np.testing.assert_array_equal(y, make_fixtures.BINARY == "yes")
+    np.testing.assert_array_equal(open_cache(sparse.path).qid, make_fixtures.QUERIES)
+    with out_of_core(sparse.path, 1000) as data:
+        np.testing.assert_array_equal(data.take(np.arange(60)).matrix().toarray(), make_fixtures.SPARSE.toarray())
+    dense = primalsvm.open(BEFORE / "dense.cache")
+    verify(dense.path)
+    X, y = dense.to_arrays()
+    np.testing.assert_array_equal(X, make_fixtures.X)
+    np.testing.assert_array_equal(y, make_fixtures.BINARY)
+    assert dense.layout.feature_names == ("u", "v", "w") and dense.layout.target == "kind"
 
 
 def test_an_error_while_writing_leaves_what_was_there(tmp_path):
@@ -183,7 +206,7 @@ def test_indices_that_lead_outside_are_refused_before_they_are_used(tmp_path, na
         verify(path)
     rows, y = primalsvm.open(path).to_arrays()
     with pytest.raises(ValueError, match=message):
-        as_rows(rows)
+        as_block(rows)
     with pytest.raises(ValueError, match=message):
         primalsvm.LinearSVC().fit(rows, y > 0)
 

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 import primalsvm
 from primalsvm import SVC, LinearSVC, Newton, Pegasos
 from primalsvm.solvers.block_ascent import BlockAscent
-from primalsvm.sources import opening, svmlight
+from primalsvm.sources import source as source_module
+from primalsvm.sources import svmlight, svmlight_file
 from primalsvm.sources.cache import CacheError, open_cache, verify
 from primalsvm.sources.layout import SvmlightLayout
 from primalsvm.sources.texts import FormatError
@@ -38,7 +39,7 @@ def test_to_arrays(tmp_path, rows_file):
 @pytest.mark.parametrize("zero_based", [True, False])
 @pytest.mark.parametrize("n_bytes", [1, 300, 1 << 20])
 def test_blocks_and_caches_are_the_same_rows(tmp_path, monkeypatch, zero_based, n_bytes):
-    monkeypatch.setattr(opening, "AT_ONCE", n_bytes)
+    monkeypatch.setattr(svmlight_file, "BLOCK_BYTES", n_bytes)
     path = tmp_path / "rows.svm.gz"
     svmlight.write_svmlight(path, X, Y, qid=np.arange(300) // 7, zero_based=zero_based)
     whole, y = primalsvm.open(path).to_arrays()
@@ -65,7 +66,7 @@ def test_blocks_and_caches_are_the_same_rows(tmp_path, monkeypatch, zero_based, 
     ],
 )
 def test_errors_in_later_blocks_name_the_right_place(tmp_path, monkeypatch, text, message):
-    monkeypatch.setattr(opening, "AT_ONCE", 5)
+    monkeypatch.setattr(svmlight_file, "BLOCK_BYTES", 5)
     (tmp_path / "bad.svm").write_text(text)
     with pytest.raises(ValueError, match=message):
         primalsvm.open(tmp_path / "bad.svm").to_cache(tmp_path / "c")
@@ -95,7 +96,8 @@ def test_sources_larger_than_the_budget(tmp_path, name, solver, monkeypatch):
         options = {"target": "label"}
         frame.to_csv(path, index=False) if name == "csv" else frame.to_parquet(path)
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(opening, "AT_ONCE", 10_000)
+    for module in (source_module, svmlight_file):
+        monkeypatch.setattr(module, "BLOCK_BYTES", 10_000)
     tol = 5e-2 if isinstance(solver, Pegasos) else 1e-3
     clf = LinearSVC(lam=1e-2, memory=20_000, solver=solver, tol=tol, random_state=0)
     clf.fit(primalsvm.open(path, **options))
@@ -137,7 +139,7 @@ def test_a_table_is_seen_with_the_categories_of_the_training(tmp_path):
     by_hand = clf.coef_[0, 0] * other["age"] + clf.intercept_[0]
     by_hand += np.array([clf.coef_[0, 1 + ["blue", "green", "red"].index(c)] for c in other["colour"]])
     np.testing.assert_allclose(clf.decision_function(primalsvm.open(tmp_path / "new.csv")), by_hand, rtol=1e-12)
-    cache = opening.to_cache(primalsvm.open(tmp_path / "train.csv", target="y"), tmp_path / "c")
+    cache = primalsvm.open(tmp_path / "train.csv", target="y").to_cache(tmp_path / "c")
     again = LinearSVC(lam=1e-3).fit(cache)
     np.testing.assert_array_equal(again.coef_, clf.coef_)
     assert again.classes_.tolist() == ["no", "yes"] and again.score(cache) == clf.score(cache)
@@ -194,8 +196,8 @@ def test_array_files_larger_than_the_budget(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path, rows_file, monkeypatch):
-    monkeypatch.setattr(opening.os, "access", lambda path, mode: False)
-    monkeypatch.setattr(opening.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(source_module.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(source_module.tempfile, "gettempdir", lambda: str(tmp_path))
     before = sorted(rows_file.parent.iterdir())
     LinearSVC(lam=1e-2, memory=1000).fit(primalsvm.open(rows_file))
     assert sorted(rows_file.parent.iterdir()) == before
@@ -238,7 +240,7 @@ def test_refusals(tmp_path, rows_file):
     with pytest.raises(ValueError, match="early_stopping needs the rows in memory"):
         LinearSVC(memory=10, early_stopping=True).fit(cache)
     with pytest.raises(CacheError, match="is a cache already"):
-        opening.to_cache(cache, tmp_path / "d")
+        cache.to_cache(tmp_path / "d")
     clf = LinearSVC().fit(X[:, :5], Y)
     with pytest.raises(ValueError, match="40 features, but the model has 5"):
         clf.predict(cache)

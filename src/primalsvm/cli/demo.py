@@ -24,11 +24,11 @@ def demo(
     """Train on a generated problem of the size of RCV1, and prove how accurate the result is."""
     from rich.console import Console
 
+    from primalsvm.data import thread_count
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.plots import convergence, save
     from primalsvm.solvers.watched import Watched
     from primalsvm.sources.generated import text_like
-    from primalsvm.team import team_size
 
     console = Console()
 
@@ -60,7 +60,7 @@ def demo(
                 "Problem": {
                     "training rows × features": f"{X.shape[0]:,} × {X.shape[1]:,}",
                     "non-zeros": f"{X.nnz:,} ({X.nnz / X.shape[0]:.0f} a row)",
-                    "λ, tol, threads": f"{lam:g}, {tol:g}, {team_size(n_jobs)}",
+                    "λ, tol, threads": f"{lam:g}, {tol:g}, {thread_count(n_jobs)}",
                 },
                 "Seconds": {
                     "compile (cached on disk)": f"{compiling:.2f}",

@@ -22,9 +22,7 @@ def convert(
 ) -> None:
     """Write rows as a cache, which opens at once and trains at the speed of memory."""
     with sentences():
-        from primalsvm.sources.opening import to_cache
-
-        to_cache(opened(rows, features, zero_based, target, drop), cache)
+        opened(rows, features, zero_based, target, drop).to_cache(cache)
 
 
 def inspect(
@@ -42,7 +40,8 @@ def inspect(
         import numpy as np
 
         from primalsvm.sources.cache import verify
-        from primalsvm.sources.opening import CacheFolder, SvmlightFile
+        from primalsvm.sources.source import CacheFolder
+        from primalsvm.sources.svmlight_file import SvmlightFile
         from primalsvm.sources.tables import TableFile
 
         source = opened(rows, features, zero_based, target, drop)

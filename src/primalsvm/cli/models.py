@@ -27,7 +27,7 @@ def predict(
 ) -> None:
     """Write the class and the score of every row (of a regression, the prediction; of novelty, the score), as CSV."""
     with sentences():
-        from primalsvm.estimators.files import load
+        from primalsvm.estimators.model_files import load
         from primalsvm.sources.opening import open as open_source
 
         writable(output)
@@ -42,15 +42,17 @@ def predict(
             for line in lines:
                 sys.stdout.write(line)
         else:
-            from primalsvm.whole import written_whole
+            from primalsvm.atomic import atomic_file
 
-            with written_whole(output) as file:
+            with atomic_file(output) as file:
                 for line in lines:
                     file.write(line.encode())
 
 
 def _lines(clf: Any, source: Any) -> Iterator[str]:
     import numpy as np
+
+    from primalsvm.estimators.prediction import classes_of, scores_by_block
 
     names = {label: label_text(label) for label in getattr(clf, "classes_", np.zeros(0)).tolist()}
     columns = ["score"] if len(names) == 2 else list(names.values())
@@ -59,12 +61,13 @@ def _lines(clf: Any, source: Any) -> Iterator[str]:
     labels = getattr(clf, "multilabel_", False)
     if labels:
         head = _csv([[f"{what} {name}" for what in ("label", "score") for name in names.values()]])
-    for scores, _ in clf.judged(source, labelled=False):
-        rows = scores.reshape(len(scores), -1).tolist()
+    for scores, _ in scores_by_block(clf, source, labelled=False):
+        rows: list[list[Any]] = scores.reshape(len(scores), -1).tolist()
+        predicted = classes_of(clf, scores).tolist() if names else []
         if labels:
-            rows = [[*told, *row] for told, row in zip(clf.named(scores).tolist(), rows, strict=True)]
+            rows = [[*present, *row] for present, row in zip(predicted, rows, strict=True)]
         elif names:
-            rows = [[names[label], *row] for label, row in zip(clf.named(scores).tolist(), rows, strict=True)]
+            rows = [[names[label], *row] for label, row in zip(predicted, rows, strict=True)]
         yield head + _csv(rows)
         head = ""
     yield head
@@ -82,7 +85,7 @@ def _csv(rows: list[list[Any]]) -> str:
 def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson = False) -> None:
     """Test a model on rows with labels."""
     with sentences():
-        from primalsvm.estimators.files import load
+        from primalsvm.estimators.model_files import load
 
         show(tested(load(model), rows, target), as_json)
 
@@ -95,7 +98,9 @@ def tested(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
         raise ValueError(
             f"a model of {type(clf).__name__} knows no labels to be tested on: `primalsvm predict` scores rows"
         )
-    if not hasattr(clf, "count_errors"):
+    if not hasattr(clf, "classes_"):
         return {"test_r2": clf.score(source)}
-    n, wrong = clf.count_errors(source)
+    from primalsvm.estimators.prediction import count_errors
+
+    n, wrong = count_errors(clf, source)
     return {"test_rows": n, "test_error": wrong / n}

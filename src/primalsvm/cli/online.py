@@ -18,14 +18,14 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
     import numpy as np
 
     from primalsvm.estimators.linear_svc import LinearSVC
-    from primalsvm.estimators.streaming import widen
+    from primalsvm.estimators.streams import widen_features
 
     report = Report()
     found = Layouts(source)
     try:
         for X, y in _from_both_classes(found.blocks(n_bytes), model):
             if isinstance(model, LinearSVC) and hasattr(model, "n_features_in_") and X.shape[1] > model.n_features_in_:
-                widen(model, X.shape[1])
+                widen_features(model, X.shape[1])
             classes = None if hasattr(model, "classes_") else np.unique(y)
             start = 0
             while start < X.shape[0]:
@@ -81,14 +81,12 @@ class Layouts:
     """The blocks of a source; and how their rows became features, which text tells only when it is read."""
 
     def __init__(self, source: Any) -> None:
-        from primalsvm.sources.opening import layout_of
-
-        self.source, self.layout = source, layout_of(source)
+        self.source, self.layout = source, source.layout_used
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Rows and labels in order."""
         from primalsvm.sources.layout import SvmlightLayout
-        from primalsvm.sources.opening import SvmlightFile
+        from primalsvm.sources.svmlight_file import SvmlightFile
 
         if not isinstance(self.source, SvmlightFile):
             yield from self.source.blocks(n_bytes)
@@ -99,7 +97,7 @@ class Layouts:
 
 
 class Report:
-    """Progress on standard error: rows so far, and the share of them that was not foretold."""
+    """Progress on standard error: rows so far, and the share of them that was predicted wrongly."""
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
@@ -114,6 +112,6 @@ class Report:
             return
         self.told, self.next_rows = now, 2 * rows
         error = model.progressive_error_
-        foretold = f"progressive error {error:.2%}" if error == error else "nothing tested yet"
-        text = f"{rows:,} rows, {foretold}, {rows / max(now - self.begin, 1e-9):,.0f} rows/s"
+        errors = f"progressive error {error:.2%}" if error == error else "nothing tested yet"
+        text = f"{rows:,} rows, {errors}, {rows / max(now - self.begin, 1e-9):,.0f} rows/s"
         typer.echo(f"\r\x1b[K{text}" if self.terminal else text, err=True, nl=last or not self.terminal)

@@ -44,7 +44,7 @@ def sentences() -> Iterator[None]:
     """Turn what the user can mend into one sentence and exit code 1."""
     try:
         yield
-    except BrokenPipeError:  # nobody reads the output any more; Python shall not try again at its end
+    except BrokenPipeError:  # the reader is gone; Python must not try again at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     except (ValueError, TypeError, OSError, ImportError, MemoryError, AttributeError) as error:

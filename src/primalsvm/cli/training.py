@@ -130,11 +130,11 @@ def train(
 def _read_early(source: Any) -> Any:
     """The rows of a source in memory, if they fit there; else None."""
     from primalsvm.memory import available
-    from primalsvm.sources.opening import CacheFolder, loaded
+    from primalsvm.sources.source import CacheFolder
 
     if isinstance(source, CacheFolder) or source.memory_needed() > 0.5 * available():
         return None
-    return loaded(source)
+    return source.load()
 
 
 def _for_rows(limit: str) -> float:

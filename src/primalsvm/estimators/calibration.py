@@ -20,8 +20,7 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from primalsvm.inputs import as_multiplicity
-from primalsvm.rows import Vector
+from primalsvm.data import Vector
 from primalsvm.solution import Status
 
 FOLDS = 5
@@ -95,45 +94,48 @@ def folds_of(strata: Vector | None, rows: int) -> int:
     return min(FOLDS, fewest)
 
 
-def calibrated(estimator: Any, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> list[Sigmoid | Isotonic] | None:
-    """A probability for each problem of a fitted estimator, from the scores of rows held out of others like it.
+def calibration_of(
+    estimator: Any, X: Any, y: npt.NDArray[Any], weight: Vector | None, classes: npt.NDArray[Any], multilabel: bool
+) -> list[Sigmoid | Isotonic] | None:
+    """A probability for each problem, from the scores of rows that other estimators like this one hold out.
 
     None after Ctrl-C.
     """
-    weight = as_multiplicity(sample_weight, len(y))
-    present = y > 0 if estimator.multilabel_ else y[:, None] == estimator.classes_
+    y = y if multilabel else y.reshape(-1)
+    present = y > 0 if multilabel else y[:, None] == classes
     counting = np.ones(len(y), bool) if weight is None else weight > 0
-    if not estimator.multilabel_:
+    if not multilabel:
         counting &= present.any(axis=1)  # a class of weight 0 is none
     rows = np.flatnonzero(counting)
-    strata = None if estimator.multilabel_ else present[rows].argmax(axis=1)
-    scores = held_out_scores(estimator, X, y, weight, rows, strata)
+    strata = None if multilabel else present[rows].argmax(axis=1)
+    model = clone(estimator).set_params(probability=False, warm_start=False, checkpoint=None)
+    if isinstance(model.class_weight, dict):
+        known = set(classes.tolist())
+        model.set_params(class_weight={name: one for name, one in model.class_weight.items() if name in known})
+    scores = held_out_scores(model, X, y, weight, rows, strata, estimator.random_state)
     if scores is None:
         return None
     columns = present[rows, 1:] if scores.shape[1] == 1 else present[rows]
     heavy = None if weight is None else weight[rows]
-    return [fitted(estimator.probability, scores[:, k], columns[:, k], heavy) for k in range(scores.shape[1])]
+    return [fit_probability(estimator.probability, scores[:, k], columns[:, k], heavy) for k in range(scores.shape[1])]
 
 
 def held_out_scores(
-    estimator: Any,
+    model: Any,
     X: Any,
     y: npt.NDArray[Any],
     weight: Vector | None,
     rows: npt.NDArray[np.intp],
     strata: npt.NDArray[Any] | None,
+    random_state: Any,
 ) -> Scores | None:
-    """The scores of some rows, each from a model that has not seen it and has the estimator's parameters."""
+    """The scores of some rows, each by the model when it is fitted to other rows."""
     from sklearn.model_selection import KFold, StratifiedKFold  # brings half of scikit-learn with it
 
-    how = {"n_splits": folds_of(strata, len(rows)), "shuffle": True, "random_state": estimator.random_state}
+    how = {"n_splits": folds_of(strata, len(rows)), "shuffle": True, "random_state": random_state}
     folds = KFold(**how) if strata is None else StratifiedKFold(**how)
-    pairwise = estimator.__sklearn_tags__().input_tags.pairwise
-    model = clone(estimator).set_params(probability=False, warm_start=False, checkpoint=None)
-    if isinstance(model.class_weight, dict):
-        known = set(estimator.classes_.tolist())
-        model.set_params(class_weight={name: one for name, one in model.class_weight.items() if name in known})
-    scores = np.zeros((len(rows), len(estimator.intercept_)))
+    pairwise = model.__sklearn_tags__().input_tags.pairwise
+    scores = None
     for train, test in folds.split(rows, strata):
         seen, unseen = rows[train], rows[test]
         with warnings.catch_warnings():
@@ -141,8 +143,9 @@ def held_out_scores(
             model.fit(X[seen][:, seen] if pairwise else X[seen], y[seen], None if weight is None else weight[seen])
         if model.status_ is Status.INTERRUPTED:
             return None
-        found = model.decision_function(X[unseen][:, seen] if pairwise else X[unseen])
-        scores[test] = found.reshape(len(test), -1)
+        found = model.decision_function(X[unseen][:, seen] if pairwise else X[unseen]).reshape(len(test), -1)
+        scores = np.zeros((len(rows), found.shape[1])) if scores is None else scores
+        scores[test] = found
     return scores
 
 
@@ -160,7 +163,7 @@ class _AsGiven(ClassifierMixin, BaseEstimator):
         return X[:, 0]
 
 
-def fitted(probability: Any, scores: Scores, present: Vector, weight: Vector | None) -> Sigmoid | Isotonic:
+def fit_probability(probability: Any, scores: Scores, present: Vector, weight: Vector | None) -> Sigmoid | Isotonic:
     """The probability that scikit-learn fits to scores of held-out rows; 0 or 1 for a label that all rows agree on."""
     if present.all() or not present.any():
         return Isotonic(np.zeros(1), present[:1].astype(float))

@@ -3,13 +3,13 @@
 from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
-from primalsvm.estimators.learner import keep_parameters
-from primalsvm.estimators.linear import LinearModel
-from primalsvm.estimators.streaming import StreamingDetector
+from primalsvm.estimators.features import LinearFeatures
+from primalsvm.estimators.novelty import Detector
+from primalsvm.estimators.parameters import keep_parameters
 from primalsvm.solvers.protocol import Solver
 
 
-class LinearOneClassSVM(LinearModel, StreamingDetector):
+class LinearOneClassSVM(Detector):
     """Linear one-class support vector machine to a proven accuracy.
 
     Finds the hyperplane that parts most rows from the origin, as far from it as may be: minimises the objective of
@@ -63,6 +63,8 @@ class LinearOneClassSVM(LinearModel, StreamingDetector):
     >>> detector.certificate_.relative_gap < 1e-9, int(np.sum(detector.predict(X) == -1))
     (True, 10)
     """
+
+    _features = LinearFeatures()
 
     def __init__(
         self,

@@ -1,6 +1,5 @@
 """`LinearRanker`: linear ranking with a certificate."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
@@ -9,30 +8,63 @@ import numpy.typing as npt
 import scipy.stats
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from primalsvm.estimators.learner import Learner, keep_parameters
-from primalsvm.estimators.progress import progress_bar
-from primalsvm.inputs import as_rows, in_order
-from primalsvm.losses import Hinge
-from primalsvm.objective import Objective, Problem
+from primalsvm.data import Dataset, InMemory, as_block
+from primalsvm.estimators import pipeline, prediction
+from primalsvm.estimators.encoders import Encoded
+from primalsvm.estimators.estimator import Estimator
+from primalsvm.estimators.features import LinearFeatures
+from primalsvm.estimators.loading import Rows, check_numeric
+from primalsvm.estimators.parameters import keep_parameters, memory_budget, strength_of
+from primalsvm.estimators.regression import as_floats
+from primalsvm.estimators.warning import warn
 from primalsvm.options import check_choice, check_integer
-from primalsvm.ranking import Queries, Ranking, formed, judged
-from primalsvm.rows import CSR, Batch, Stored, shape, stored
-from primalsvm.solvers.costs import Size
+from primalsvm.ranking import Ranking, ranking_targets
 from primalsvm.solvers.cutting_planes import CuttingPlanes
-from primalsvm.solvers.drive import Stops, drive
 from primalsvm.solvers.pair_pegasos import PairPegasos
 from primalsvm.solvers.pegasos import Pegasos
-from primalsvm.solvers.policy import choose
-from primalsvm.solvers.protocol import Solver
-from primalsvm.sources.opening import held, seen_by
-from primalsvm.team import team_for
+from primalsvm.sources.opening import is_source
 
-FEW_ENTRIES = 2**24  # stored, of the rows of all pairs: up to here they are formed,
-FEW_FEATURES = 2048  # … and up to here Newton's systems are the faster way (measured: 300 to 1000 features)
+FEW_ENTRIES = 2**24  # stored, of the rows of all pairs: up to here they are formed
 SOLVERS = ("auto", "cutting_planes", "pegasos")
 
 
-class LinearRanker(Learner):
+class PairwiseRanking:
+    """y holds relevances, and each row belongs to a query. Where pairs are few, it is a classification of them."""
+
+    checks: ClassVar = {"y_numeric": True, "ensure_min_samples": 2}
+    labelled = True
+    numeric = True
+
+    def check_parameters(self, estimator: Any) -> None:
+        solver_of(estimator.solver)
+
+    def encode(self, estimator: Any, rows: Rows) -> Encoded:
+        m = rows.data.shape[0]
+        y = ranking_targets(query_codes(rows.qid, m), relevances(rows.y))
+        block: Any = rows.data.block
+        data = InMemory(block.in_order(), rows.data.weights, rows.data.threads)  # solvers compare rows, entry by entry
+        objective = Ranking(strength_of(estimator, data.total_weight), estimator.average).on(data, y)
+        queries = objective.queries
+        if queries.without_pairs:
+            n = queries.without_pairs + queries.levels.shape[0]
+            warn(
+                f"{queries.without_pairs} of {n} queries have one level of relevance only: they have no pairs and "
+                "teach nothing",
+                UserWarning,
+            )
+        solver = solver_of(estimator.solver)
+        if solver is not None:
+            return Encoded(data, None, objective=objective, solver=solver)
+        if 2 * queries.n_pairs * data.entries > FEW_ENTRIES * m:
+            return Encoded(data, None, objective=objective, solver=CuttingPlanes())
+        pairs: Any = objective.as_classification()
+        return Encoded(pairs.data, pairs.problem, objective=pairs)
+
+    def units(self, encoded: Encoded, data: Dataset) -> None:
+        return None
+
+
+class LinearRanker(Estimator):
     """Linear learning to rank to a proven accuracy.
 
     Minimises the hinge over pairs of rows of one query, the first more relevant than the second,
@@ -93,12 +125,9 @@ class LinearRanker(Learner):
     (True, True)
     """
 
-    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True, "ensure_min_samples": 2}
-    # What other learners may be asked for, and this one does not do.
-    checkpoint: ClassVar[None] = None
-    early_stopping: ClassVar[bool] = False
-    n_iter_no_change: ClassVar[int] = 5
-    validation_fraction: ClassVar[float] = 0.1
+    _task = PairwiseRanking()
+    _features = LinearFeatures(reads_files=False)
+    _coef_is_vector = True
 
     def __init__(
         self,
@@ -142,37 +171,8 @@ class LinearRanker(Learner):
         -------
         self
         """
-        with self._given(X, y) as found:
-            self._fit_queries(found.X, found.y, sample_weight, found.qid if qid is None else qid)
+        pipeline.fit(self, X, y, sample_weight, qid)
         return self
-
-    def _fit_queries(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, qid: npt.ArrayLike | None) -> None:
-        _, given, batch = self._enter_arrays(X, y, sample_weight)
-        batch = batch._replace(rows=in_order(batch.rows), y=judged(query_codes(qid, given.shape[0]), relevances(given)))
-        problem = Ranking(self._lam(batch), self.average).settled(batch)
-        assert problem.queries is not None
-        idle = problem.queries.idle
-        if idle:
-            count = idle + problem.queries.levels.shape[0]
-            warnings.warn(
-                f"{idle} of {count} queries have one level of relevance only: they have no pairs and teach nothing",
-                UserWarning,
-                stacklevel=3,
-            )
-        stops = Stops(self.tol, self.max_iter, self.max_seconds, self.certify)
-        before = getattr(self, "_solutions", None) if self.warm_start else None
-        posed: Objective = problem
-        solver = chosen(self.solver, problem.queries, batch)
-        if not isinstance(solver, CuttingPlanes | PairPegasos):
-            posed, batch = Problem(Hinge(), problem.lam), formed(batch, problem.queries)
-        with progress_bar(self.verbose, type(self).__name__) as watch:
-            solution = drive(
-                posed, batch, solver, stops, n_jobs=self.n_jobs, seed=self._seed(),
-                start=before[0] if before else None, watch=watch,
-            )  # fmt: skip
-        self._solutions = [solution] if self.warm_start else None
-        self._record([solution], stacklevel=4)
-        self.coef_ = self.coef_[0]
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """A score for every row, by which to rank those of a query.
@@ -185,7 +185,7 @@ class LinearRanker(Learner):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._scored(X)
+        return prediction.scores_of(self, X)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, qid: npt.ArrayLike | None = None) -> float:
         """Kendall's τ-b between scores and relevances, the mean over the queries.
@@ -204,7 +204,7 @@ class LinearRanker(Learner):
         """
         found = [
             0.0 if np.ptp(scores) == 0.0 else float(scipy.stats.kendalltau(relevance, scores).statistic)
-            for relevance, scores in self._ranked(X, y, qid)
+            for relevance, scores in ranked_queries(self, X, y, qid)
         ]
         return float(np.mean(found))
 
@@ -228,33 +228,8 @@ class LinearRanker(Learner):
         from sklearn.metrics import ndcg_score  # brings half of scikit-learn with it
 
         check_integer("k", k, none=True)
-        ranked = self._ranked(X, y, qid)
+        ranked = ranked_queries(self, X, y, qid)
         return float(np.mean([ndcg_score([relevance], [scores], k=k) for relevance, scores in ranked]))
-
-    def _ranked(self, X: Any, y: Any, qid: Any) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]]:
-        """Relevances and scores, query by query."""
-        check_is_fitted(self, "coef_")
-        if self._scores_a_source(X, y, None):
-            seen = seen_by(X, getattr(self, "layout_", None), self.n_features_in_)
-            with held(seen, self._budget()) as found:
-                self._check_names(found.names)
-                y, qid = found.y, found.qid if qid is None else qid
-                scores = self._scores(as_rows(found.X))
-        else:
-            scores = self.predict(X)
-        relevance = relevances(np.asarray(y))
-        check_consistent_length(scores, relevance)
-        codes = query_codes(qid, relevance.shape[0])
-        order = np.argsort(codes, kind="stable")
-        edges = np.flatnonzero(np.diff(codes[order])) + 1
-        rows = [part for part in np.split(order, edges) if np.ptp(relevance[part]) > 0]
-        if not rows:
-            raise ValueError("no query has rows of two levels of relevance: there is nothing to rank")
-        return ((relevance[part], scores[part]) for part in rows)
-
-    def _scores(self, rows: Stored) -> npt.NDArray[np.float64]:
-        with team_for(self.n_jobs) as team:
-            return team.scores(rows, self.coef_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -262,26 +237,44 @@ class LinearRanker(Learner):
         return tags
 
 
-def chosen(solver: Any, queries: Queries, batch: Batch) -> Solver:
-    """The solver that is meant: of rankings, or with "auto" and few pairs, one for the pairs themselves."""
+def solver_of(solver: Any) -> Any:
+    """The solver of rankings that a parameter means; None: "auto"."""
     if isinstance(solver, Pegasos):
         return PairPegasos(solver)
     if isinstance(solver, CuttingPlanes | PairPegasos):
         return solver
     check_choice("solver", solver, SOLVERS, "or give a solver object, CuttingPlanes() or Pegasos()")
-    m, d = shape(batch.rows)
-    if solver == "auto" and 2 * queries.n_pairs * stored(batch.rows) <= FEW_ENTRIES * m:
-        pairs = Size(queries.n_pairs, d, 2 * queries.n_pairs * stored(batch.rows) // m, isinstance(batch.rows, CSR))
-        return choose("auto", pairs, Hinge())
-    return PairPegasos() if solver == "pegasos" else CuttingPlanes()
+    return {"auto": None, "cutting_planes": CuttingPlanes(), "pegasos": PairPegasos()}[solver]
+
+
+def ranked_queries(
+    ranker: LinearRanker, X: Any, y: Any, qid: Any
+) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]]:
+    """Relevances and scores, query by query."""
+    check_is_fitted(ranker, "coef_")
+    if is_source(X):
+        prediction.check_source_alone(y, None)
+        seen = X.for_model(getattr(ranker, "layout_", None), ranker.n_features_in_)
+        with seen.rows_within(memory_budget(ranker)) as rows:
+            check_numeric(rows.names)
+            y, qid = rows.y, rows.qid if qid is None else qid
+            scores = prediction.block_scores(ranker, as_block(rows.X))
+    else:
+        scores = ranker.predict(X)
+    relevance = relevances(np.asarray(y))
+    check_consistent_length(scores, relevance)
+    codes = query_codes(qid, relevance.shape[0])
+    order = np.argsort(codes, kind="stable")
+    edges = np.flatnonzero(np.diff(codes[order])) + 1
+    parts = [part for part in np.split(order, edges) if np.ptp(relevance[part]) > 0]
+    if not parts:
+        raise ValueError("no query has rows of two levels of relevance: there is nothing to rank")
+    return ((relevance[part], scores[part]) for part in parts)
 
 
 def relevances(y: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Relevances as numbers."""
-    try:
-        numbers = np.asarray(y, float)
-    except ValueError:
-        raise ValueError(f"y holds {y.tolist()[0]!r}, which is no number: relevances are needed") from None
+    numbers = as_floats(y, "relevances")
     if not np.isfinite(numbers).all():
         raise ValueError("Input y contains NaN or infinity")
     return numbers

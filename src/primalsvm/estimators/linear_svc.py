@@ -3,14 +3,14 @@
 from typing import Any, Literal
 
 from primalsvm.checkpoints import Checkpoint
-from primalsvm.estimators.learner import keep_parameters
-from primalsvm.estimators.linear import LinearModel
-from primalsvm.estimators.streaming import StreamingClassifier
+from primalsvm.estimators.classification import Classifier
+from primalsvm.estimators.features import LinearFeatures
+from primalsvm.estimators.parameters import keep_parameters
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
 
 
-class LinearSVC(LinearModel, StreamingClassifier):
+class LinearSVC(Classifier):
     """Linear support vector classification to a proven accuracy.
 
     Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`. Of
@@ -96,6 +96,8 @@ class LinearSVC(LinearModel, StreamingClassifier):
     >>> float(clf.score(X, y))
     0.95
     """
+
+    _features = LinearFeatures()
 
     def __init__(
         self,

@@ -1,22 +1,15 @@
 """`LinearSVCCV`: a linear classifier that chooses its C by cross-validation."""
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from primalsvm.estimators.classifier import Classifier
-from primalsvm.estimators.learner import Examples, keep_parameters
 from primalsvm.estimators.linear_svc import LinearSVC
-from primalsvm.estimators.selection import Selecting
+from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.selection import SelectingClassifier
 from primalsvm.losses import Loss
-from primalsvm.solvers.costs import Size
-from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Solver
 
 
-class LinearSVCCV(Selecting, LinearSVC):
+class LinearSVCCV(SelectingClassifier, LinearSVC):
     """`LinearSVC` with C chosen by cross-validation, along paths that begin with strong regularisation.
 
     Each fold is a path over the C's, each point begun where those before lead to, each certified; folds share the rows
@@ -36,7 +29,7 @@ class LinearSVCCV(Selecting, LinearSVC):
         As in `LinearSVC`; in folds, too. "balanced" is by the rows that a fold trains on. Class weights count in the
         scores, as in scikit-learn's RidgeClassifierCV: they are as if rows were repeated.
     n_jobs : int or None, default=None
-        Threads: folds side by side, then those of the last fit.
+        Threads: of the folds in parallel, then of the last fit.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -61,6 +54,8 @@ class LinearSVCCV(Selecting, LinearSVC):
     (True, (3, 3), True)
     """
 
+    _plain = LinearSVC
+
     def __init__(
         self,
         *,
@@ -80,18 +75,3 @@ class LinearSVCCV(Selecting, LinearSVC):
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _plain(self) -> type[Classifier]:
-        return LinearSVC
-
-    def _sets(self) -> int:
-        return 1
-
-    def _feature_sets(
-        self, model: Any, X: Any, rows: Examples, seed: int, sample_weight: npt.ArrayLike | None
-    ) -> Iterator[tuple[Examples, Solver]]:
-        yield rows, choose(self.solver, Size.of(rows.batch.rows), self._loss())
-
-    def _keep_choice(self, scores: npt.NDArray[np.float64], best: int) -> dict[str, Any]:
-        self.scores_ = scores[0]
-        return {}

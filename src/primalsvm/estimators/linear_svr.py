@@ -3,16 +3,14 @@
 from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
-from primalsvm.estimators.learner import keep_parameters
-from primalsvm.estimators.linear import LinearModel
-from primalsvm.estimators.streaming import StreamingRegressor
-from primalsvm.estimators.targets import Targets
+from primalsvm.estimators.features import LinearFeatures
+from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.regression import Regressor
 from primalsvm.losses import Loss
-from primalsvm.solution import Solution
 from primalsvm.solvers.protocol import Solver
 
 
-class LinearSVR(LinearModel, StreamingRegressor):
+class LinearSVR(Regressor):
     """Linear support vector regression to a proven accuracy.
 
     Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) until the relative duality gap is at most `tol`.
@@ -28,7 +26,7 @@ class LinearSVR(LinearModel, StreamingRegressor):
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball"} or a loss object
         The default is "epsilon_insensitive".
     quantile : float, default=0.5
-        τ of the pinball loss: the share of targets that shall lie below the prediction.
+        τ of the pinball loss: the share of targets that lie below the prediction.
     solver : {"auto", "dual_ascent", "newton", "interior_point", "pegasos", "asset"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
@@ -74,6 +72,9 @@ class LinearSVR(LinearModel, StreamingRegressor):
     (True, True)
     """
 
+    _features = LinearFeatures()
+    _coef_is_vector = True
+
     def __init__(
         self,
         *,
@@ -100,10 +101,3 @@ class LinearSVR(LinearModel, StreamingRegressor):
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _keep(self, found: list[Solution], targets: Targets, stacklevel: int = 4) -> None:
-        super()._keep(found, targets, stacklevel + 1)
-        self.coef_ = self.coef_[0]  # as scikit-learn's
-
-    def _after_batch(self) -> None:
-        self.coef_ = self.coef_[0]

@@ -3,13 +3,13 @@
 from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
-from primalsvm.estimators.kernel import KernelModel
-from primalsvm.estimators.learner import keep_parameters
-from primalsvm.estimators.streaming import StreamingDetector
+from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.novelty import Detector
+from primalsvm.estimators.parameters import keep_parameters
 from primalsvm.solvers.protocol import Solver
 
 
-class OneClassSVM(KernelModel, StreamingDetector):
+class OneClassSVM(Detector):
     """One-class support vector machine through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises the objective of Schölkopf et al. (2001)
@@ -69,6 +69,8 @@ class OneClassSVM(KernelModel, StreamingDetector):
     >>> detector.predict([[0.0, 0.0], [5.0, 5.0]]), int(np.sum(detector.predict(X) == -1))
     (array([ 1, -1]), 25)
     """
+
+    _features = KernelFeatures()
 
     def __init__(
         self,

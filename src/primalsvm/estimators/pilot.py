@@ -3,18 +3,18 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
-from primalsvm.estimators.landmarks import draw_rows, margin_weights
+from primalsvm.data import Dense, InMemory, Vector
+from primalsvm.estimators.landmarks import draw_rows, weights_near_margin
 from primalsvm.estimators.transformers import Nystroem, components_of, is_precomputed
-from primalsvm.maps.features import mapped, scores
+from primalsvm.maps.features import feature_matrix, scores
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch, Dense, in_memory, shape, take_batch
 from primalsvm.solution import Status
-from primalsvm.solvers.drive import Stops, drive
+from primalsvm.solvers.drive import drive
 from primalsvm.solvers.newton import Newton
-from primalsvm.team import team_for
+from primalsvm.solvers.several import Several, Single
+from primalsvm.solvers.stops import Stops
 
 ROWS = 10_000
 LANDMARKS = 256
@@ -25,16 +25,10 @@ SINGLE = np.dtype(np.float32)
 
 
 def towards_the_margin(
-    approximation: Nystroem,
-    problem: Problem,
-    X: Any,
-    batch: Batch,
-    seed: int,
-    weight: npt.NDArray[Any] | None,
-    n_jobs: int | None,
-) -> npt.NDArray[Any] | None:
+    approximation: Nystroem, problem: Problem, X: Any, data: InMemory, y: Vector, seed: int, weight: Vector | None
+) -> Vector | None:
     """Weights by which landmarks are drawn near the margin; the given ones where a pilot would be of no use."""
-    m = shape(batch.rows)[0]
+    m, threads = data.shape[0], data.threads
     if components_of(approximation.n_components, m) <= LANDMARKS or m <= ROWS or is_precomputed(approximation.kernel):
         return weight
     rng = np.random.default_rng(seed)
@@ -42,20 +36,19 @@ def towards_the_margin(
     if counting.size <= LANDMARKS:
         return weight
     some = counting[draw_rows(counting.size, ROWS, rng)]
-    pilot = take_batch(batch, some)
     few = clone(approximation).set_params(n_components=LANDMARKS, landmarks="uniform", rank=None)
-    feature_map, _ = few.build(X[some], in_memory(pilot.rows), SINGLE, seed)
-    if feature_map.n_components < SPANNED * LANDMARKS or np.unique(pilot.y).size < 2:
+    rows = data.take(some)
+    feature_map, _ = few.build(X[some], rows, SINGLE, seed)
+    if feature_map.n_components < SPANNED * LANDMARKS or np.unique(y[some]).size < 2:
         return weight
-    with team_for(n_jobs) as team:
-        features = Dense(mapped(feature_map, in_memory(pilot.rows), team, SINGLE))
-        found = drive(problem, pilot._replace(rows=features), Newton(), Stops(ACCURACY, 100), n_jobs=n_jobs)
-        if found.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        candidates = counting[draw_rows(counting.size, CANDIDATES, rng)]
-        judged = batch if candidates.size == m else take_batch(batch, candidates)
-        kernel_values, alpha = feature_map.scorer(found.w)
-        margins = judged.y * (scores(kernel_values, alpha, in_memory(judged.rows), team) + found.b)
-    towards = np.zeros(m)
-    towards[candidates] = margin_weights(margins) * (1.0 if weight is None else weight[candidates])
-    return towards
+    features = InMemory(Dense(feature_matrix(feature_map, rows, threads, SINGLE)), data.weights.take(some), threads)
+    (pilot,) = drive(Single(problem.on(features, y[some])), Several(Newton()), Stops(ACCURACY, 100))
+    if pilot.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    candidates = counting[draw_rows(counting.size, CANDIDATES, rng)]
+    near: Any = data.block if candidates.size == m else data.take(candidates)
+    kernel_values, alpha = feature_map.scorer(pilot.w)
+    margins = y[candidates] * (scores(kernel_values, alpha, near, threads) + pilot.b)
+    found = np.zeros(m)
+    found[candidates] = weights_near_margin(margins) * (1.0 if weight is None else weight[candidates])
+    return found

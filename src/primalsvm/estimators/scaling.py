@@ -18,44 +18,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from primalsvm.rows import CSR, Batch, Stored, Vector, shape, take
+from primalsvm.data import InMemory
 
 TOO_MANY_TIMES = 100.0  # the size of another feature
 ROWS = 10_000  # of the sample, at most
 ENTRIES = 10_000_000  # … and of its entries, if it is dense
 
 
-def feature_sizes(rows: Stored) -> Vector:
-    """The root mean square of each feature's entries that are not 0; NaN for a feature without.
+def advice(data: InMemory, names: npt.NDArray[Any] | None, estimator: str) -> str:
+    """What to do if the largest feature is many times larger than a quarter of the features; nothing otherwise.
 
     Examples
     --------
-    >>> from primalsvm.inputs import as_rows
-    >>> feature_sizes(as_rows(np.array([[3.0, 0.0], [-3.0, 5.0]])))
-    array([3., 5.])
+    >>> from primalsvm.data import as_dataset
+    >>> advice(as_dataset(np.array([[1e3, 1.0], [1e3, -1.0]])), None, "LinearSVC")[:59]
+    '. The features differ in size by a factor of 1.0e+03 (featu'
     """
-    d = shape(rows)[1]
-    if isinstance(rows, CSR):
-        values, columns = rows.data.astype(float), rows.indices.astype(np.intp)
-        counts = np.bincount(columns[values != 0.0], minlength=d)
-        squares = np.bincount(columns, np.square(values), d)
-    else:
-        values = rows.values.astype(float)
-        counts, squares = np.count_nonzero(values, axis=0), np.square(values).sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        sizes: Vector = np.sqrt(squares / counts)
-    return sizes
-
-
-def advice(batch: Batch, names: npt.NDArray[Any] | None, estimator: str) -> str:
-    """What to do if the largest feature is many times larger than a quarter of the features; nothing otherwise."""
-    rows: Any = batch.rows
-    m, d = shape(rows)
-    counting = np.flatnonzero(np.broadcast_to(batch.weight.values, (m,)))
-    at_most = ROWS if isinstance(rows, CSR) else min(ROWS, max(1, ENTRIES // d))
+    m, d = data.shape
+    counting = np.flatnonzero(data.weights.array(m))
+    at_most = ROWS if data.sparse else min(ROWS, max(1, ENTRIES // d))
     if len(counting) > at_most:
         counting = counting[np.linspace(0, len(counting) - 1, at_most).astype(np.intp)]
-    sizes = feature_sizes(take(rows, counting))
+    rows: Any = data.take(counting)
+    sizes = rows.feature_sizes()
     known = np.flatnonzero(sizes > 0.0)
     if not known.size:
         return ""
@@ -66,7 +51,7 @@ def advice(batch: Batch, names: npt.NDArray[Any] | None, estimator: str) -> str:
     if factor < TOO_MANY_TIMES:
         return ""
     first, second = (f"feature {k}" if names is None else repr(str(names[k])) for k in (large, small))
-    scaler = "MaxAbsScaler" if isinstance(rows, CSR) else "StandardScaler"
+    scaler = "MaxAbsScaler" if data.sparse else "StandardScaler"
     return (
         f". The features differ in size by a factor of {factor:.1e} ({first} and {second}): scale them first, e.g. "
         f"make_pipeline({scaler}(), {estimator}(…))"

@@ -1,8 +1,8 @@
 """Choosing C (and γ) by cross-validation: what `LinearSVCCV` and `SVCCV` share.
 
     for each set of features (one; of a kernel machine one for each γ):
-        for each fold, side by side:
-            for each C, from strong regularisation to weak, each begun where those before lead to (`solvers.path`):
+        for each fold, in parallel:
+            for each C, from strong regularisation to weak, each started from those before (`solvers.path`):
                 score the rows that were held out
     refit on all rows with the C (and γ) of the best mean score; of equal ones, the stronger regularisation
 
@@ -12,10 +12,8 @@ means in scikit-learn, λ = 1/(C Σc) with Σc of the fold's training rows.
 
 import os
 import threading
-import warnings
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import ExitStack
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -25,40 +23,48 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from primalsvm.estimators.classifier import Classifier
-from primalsvm.estimators.learner import Examples
+from primalsvm.data import ALONE, Dataset, Vector, as_weights, thread_pool
+from primalsvm.estimators.classification import Classifier
+from primalsvm.estimators.encoders import Classes, Encoded, Labels
+from primalsvm.estimators.loading import Rows, validate
+from primalsvm.estimators.parameters import check_parameters, draw_seed
+from primalsvm.estimators.pipeline import choose_solver, fitted_names, keep, pose, weight_array
 from primalsvm.estimators.progress import counting_bar
-from primalsvm.estimators.targets import Classes
-from primalsvm.inputs import as_multiplicity, as_weights
-from primalsvm.objective import ALONE
+from primalsvm.estimators.transformers import gamma_of
+from primalsvm.estimators.warning import warn
 from primalsvm.options import check_integer
-from primalsvm.rows import Vector, total_weight
-from primalsvm.solvers.drive import Stops
 from primalsvm.solvers.path import DECADES, check_strengths, follow, strongest
-from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.protocol import JointSolver
+from primalsvm.solvers.stops import Stops
 from primalsvm.sources.opening import is_source
-from primalsvm.team import team_for
+from primalsvm.sources.source import LoadedRows
 
 ROUNDING = 1e-12  # of mean scores, that are equal up to it
 OF_THE_CHOICE = ("Cs_", "C_", "lam_", "gammas_", "gamma_", "scores_", "best_score_")
+SPAN = 10.0  # times γ = "scale", to both sides
 
 
 class Fold(NamedTuple):
     """Rows to train on and rows to score."""
 
     training: Vector  # a mask
-    held: Vector  # numbers
+    held_out: Vector  # numbers
 
 
-Table = list[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]  # scores, and which fits fell short
+class Table(NamedTuple):
+    """Of a set of features, for each fold and each C: the score, and whether the fit fell short."""
+
+    scores: npt.NDArray[np.float64]
+    short: npt.NDArray[np.bool_]
 
 
-class Selecting(Classifier):
+class SelectingClassifier(Classifier):
     """A classifier that chooses its own C; its parameters are those of the classes that derive.
 
     All the fitting is done by a plain classifier (`LinearSVC`, `SVC`), whose parameters have the same names.
     """
 
+    _plain: type[Classifier]
     probability: ClassVar[bool] = False
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -76,204 +82,17 @@ class Selecting(Classifier):
         -------
         self
         """
-        if is_source(X):
-            raise TypeError("choosing parameters needs arrays: X, y = source.to_arrays()")
-        self._check_choices()
-        model: Any = self._plain()(**self._shared_parameters())
-        checked, rows = model._enter(X, y, sample_weight)
-        if not isinstance(rows.targets, Classes):
-            raise ValueError("y has several columns: choose the parameters of each label on its own")
-        Cs = self._grid(model, rows)
-        judge = Judge(self.scoring, checked, rows.targets, as_multiplicity(sample_weight, len(rows.targets.codes)))
-        tables = self._tables(model, checked, rows, Cs, judge, sample_weight)
-        scores = np.array([[score for score, _ in table] for table in tables])
-        best_set, best = self._best(scores, Cs)
-        self._warn_of_short([short[best] for _, short in tables[best_set]])
-        self.Cs_, self.C_ = Cs, float(Cs[best])
-        chosen = self._keep_choice(scores, best_set)
-        self.lam_ = 1.0 / (self.C_ * total_weight(rows.batch))
-        if self.refit:
-            model = self._plain()(**self._shared_parameters(), C=self.C_, **chosen).fit(X, y, sample_weight)
-        self.__dict__.pop("coef_", None)  # of a fit before
-        for name, value in vars(model).items():
-            if name.endswith("_") and (self.refit or name not in ("feature_map_", "landmarks_")):
-                setattr(self, name, value)
+        select(self, X, y, sample_weight)
         return self
-
-    # ---- what a class that derives says of its features -------------------------------------------------------------
-
-    @abstractmethod
-    def _plain(self) -> type[Classifier]:
-        """The classifier that this is, once the choice is made."""
-
-    @abstractmethod
-    def _feature_sets(
-        self, model: Any, X: Any, rows: Examples, seed: int, sample_weight: npt.ArrayLike | None
-    ) -> Iterator[tuple[Examples, Solver]]:
-        """The sets of features to choose from, each with its solver."""
-
-    @abstractmethod
-    def _sets(self) -> int:
-        """How many sets of features there are."""
-
-    @abstractmethod
-    def _keep_choice(self, scores: npt.NDArray[np.float64], best: int) -> dict[str, Any]:
-        """Keep the table of scores (sets of features × folds × C's); the parameters of the best set of features."""
-
-    # ---- the parts of fit --------------------------------------------------------------------------------------------
-
-    def _check_choices(self) -> None:
-        if isinstance(self.Cs, Integral) and not isinstance(self.Cs, bool):
-            check_integer("Cs", self.Cs)
-        else:
-            check_strengths("Cs", self.Cs)
-
-    def _shared_parameters(self) -> dict[str, Any]:
-        """The parameters that a plain classifier has, too."""
-        names = set(self._plain()._get_param_names())
-        return {name: value for name, value in self.get_params(deep=False).items() if name in names}
-
-    def _grid(self, model: Any, rows: Examples) -> npt.NDArray[np.float64]:
-        """The C's: those given, or so many from 1/(λ_max Σc) up four decades."""
-        if not isinstance(self.Cs, Integral):
-            return check_strengths("Cs", self.Cs)
-        problem = model._problem(rows.batch)
-        top = max(strongest(problem, rows.of(k)) for k in range(rows.targets.count))
-        least = 1.0 / (top * total_weight(rows.batch))
-        return np.geomspace(least, least * 10.0**DECADES, int(self.Cs))
-
-    def _tables(
-        self,
-        model: Any,
-        X: Any,
-        rows: Examples,
-        Cs: npt.NDArray[np.float64],
-        judge: "Judge",
-        sample_weight: npt.ArrayLike | None,
-    ) -> list[Table]:
-        """For each set of features and each fold the scores at each C, and which fits fell short."""
-        folds, seed = self._folds(X, rows), model._seed()
-        with counting_bar(self.verbose, type(self).__name__, self._sets() * len(folds) * len(Cs)) as tick:
-            return [
-                self._scored_folds(model, features, solver, folds, Cs, seed, judge, tick)
-                for features, solver in self._feature_sets(model, X, rows, seed, sample_weight)
-            ]
-
-    def _warn_of_short(self, short: list[bool]) -> None:
-        """Say so if fits with what was chosen fell short; those with other parameters no longer matter."""
-        if any(short):
-            warnings.warn(
-                f"{type(self).__name__}: {sum(short)} of {len(short)} fits in folds fell short of tol {self.tol:g} "
-                "with the parameters that were chosen; raise max_iter, scale the features, or leave out the largest C",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _best(self, scores: npt.NDArray[np.float64], Cs: npt.NDArray[np.float64]) -> tuple[int, int]:
-        """The numbers of the set of features and of the C with the best mean score; of equal ones, the smallest C."""
-        means = scores.mean(axis=1)
-        if not np.isfinite(means).any():
-            raise ValueError("no score is a number: nothing can be chosen by it")
-        self.best_score_ = float(np.nanmax(means))
-        best = means >= self.best_score_ - ROUNDING * max(1.0, abs(self.best_score_))
-        _, g, c = min((float(Cs[c]), g, c) for g, c in np.argwhere(best).tolist())
-        return g, c
-
-    def _folds(self, X: Any, rows: Examples) -> list[Fold]:
-        """Folds of scikit-learn's `check_cv`; each must have every class to train on, and something to score."""
-        from sklearn.model_selection import check_cv  # brings half of scikit-learn with it
-
-        targets: Any = rows.targets
-        m = len(targets.codes)
-        counting = np.broadcast_to(rows.batch.weight.values, m) > 0
-        which = np.flatnonzero(counting) if isinstance(self.cv, Integral | None) else np.arange(m)
-        labels = targets.classes[targets.codes[which]]
-        folds: list[Fold] = []
-        splitter = check_cv(self.cv, labels, classifier=True)
-        try:
-            splits = list(splitter.split(X if len(which) == m else which, labels))
-        except ValueError as error:
-            if "groups" not in str(error):
-                raise
-            raise ValueError("cv needs groups: give the splits themselves, cv=list(cv.split(X, y, groups))") from None
-        for train, held in splits:
-            mask = np.zeros(m, bool)
-            mask[which[train]] = True
-            mask &= counting
-            tested = which[held]
-            fold = Fold(mask, tested[counting[tested]])
-            missing = np.setdiff1d(np.arange(len(targets.classes)), targets.codes[mask])
-            if missing.size:
-                name = targets.classes[missing[0]].item()
-                raise ValueError(f"fold {len(folds)} has no rows of the class {name!r} to train on: use fewer folds")
-            if not fold.held.size:
-                raise ValueError(f"fold {len(folds)} holds out no rows that count: there is nothing to score")
-            folds.append(fold)
-        if not folds:
-            raise ValueError(f"cv={self.cv!r} makes no folds")
-        return folds
-
-    def _scored_folds(
-        self,
-        model: Any,
-        features: Examples,
-        solver: Solver,
-        folds: list[Fold],
-        Cs: npt.NDArray[np.float64],
-        seed: int,
-        judge: "Judge",
-        tick: Callable[[], None],
-    ) -> Table:
-        """A path for each fold, side by side."""
-        stops, stop = Stops(self.tol, self.max_iter), threading.Event()
-
-        def path(k: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-            examples = self._in_fold(model, features, folds[k], judge.multiplicity)
-            batches = [examples.of(j) for j in range(examples.targets.count)]
-            lams = 1.0 / (Cs * total_weight(examples.batch))
-            found, short = {}, {}
-            try:
-                for lam, point in follow(
-                    model._problem(examples.batch), lams, batches, solver, stops, n_jobs=n_jobs, seed=seed
-                ):
-                    scores = [ALONE.scores(examples.batch.rows, one.w)[folds[k].held] + one.b for one in point]
-                    found[lam] = judge.score(np.stack(scores, axis=1), folds[k].held, examples.targets)
-                    short[lam] = any(one.status.fell_short for one in point)
-                    tick()
-                    if stop.is_set():
-                        break
-            except BaseException:  # Ctrl-C is told to one thread only
-                stop.set()
-                raise
-            given = lams.tolist()
-            return np.array([found.get(lam, np.nan) for lam in given]), np.array(
-                [short.get(lam, True) for lam in given]
-            )
-
-        with team_for(self.n_jobs) as team, team.blas_limited(working=True):
-            n_jobs = None if self.n_jobs is None else 1
-            table: Table = team.run(path, [(k,) for k in range(len(folds))])
-        return table
-
-    def _in_fold(self, model: Any, features: Examples, fold: Fold, multiplicity: Vector | None) -> Examples:
-        """The rows with the weights that they have in a fold."""
-        targets: Any = features.targets
-        given = np.where(fold.training, 1.0 if multiplicity is None else multiplicity, 0.0)
-        if isinstance(self.class_weight, str):  # "balanced" is by the rows to train on
-            targets = replace(targets, weights=model._class_weights(targets, given))
-        weights = as_weights(targets.row_weights(given), len(given))
-        return Examples(features.batch._replace(weight=weights), targets)
-
-    # ---- the classifier without the choice ---------------------------------------------------------------------------
 
     def plain(self) -> Classifier:
         """The `LinearSVC` or `SVC` that this is after a fit, with what was chosen as its parameters."""
         check_is_fitted(self, "coef_")
         chosen = {name: getattr(self, f"{name}_") for name in ("C", "gamma") if hasattr(self, f"{name}_")}
-        model: Classifier = self._plain()(**self._shared_parameters(), **chosen)
-        for name, value in vars(self).items():
-            if name.endswith("_") and name not in OF_THE_CHOICE:
-                setattr(model, name, value)
+        model = self._plain(**shared_parameters(self), **chosen)
+        for name in fitted_names(self):
+            if name not in OF_THE_CHOICE:
+                setattr(model, name, getattr(self, name))
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -281,7 +100,7 @@ class Selecting(Classifier):
 
         Parameters
         ----------
-        path : the file; what is there already is replaced once the new one is whole
+        path : the file; it is replaced once the new one is complete
         """
         self.plain().save(path)
 
@@ -296,14 +115,229 @@ class Selecting(Classifier):
         return tags
 
 
-class _Foretold(ClassifierMixin, BaseEstimator):
+def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> None:
+    """Score all candidates on held-out rows; fit to all rows with the best one."""
+    if is_source(X):
+        raise TypeError("choosing parameters needs arrays: X, y = source.to_arrays()")
+    check_candidates(estimator)
+    model: Any = estimator._plain(**shared_parameters(estimator))
+    check_parameters(model)
+    with ExitStack() as resources:
+        threads = resources.enter_context(thread_pool(model.n_jobs))
+        rows = validate(model, LoadedRows(X, y), sample_weight, threads)
+        encoded = model._task.encode(model, rows)
+        if isinstance(encoded.meaning, Labels):
+            raise ValueError("y has several columns: choose the parameters of each label on its own")
+        Cs, gammas = grid_of_strengths(estimator, encoded), grid_of_gammas(estimator, rows)
+        candidates: list[dict[str, float]] = [{}] if gammas is None else [{"gamma": gamma} for gamma in gammas.tolist()]
+        scorer = Scorer(estimator.scoring, rows)
+        folds, seed = folds_of(estimator, rows, encoded), draw_seed(model.random_state)
+        total = len(candidates) * len(folds) * len(Cs)
+        tick = resources.enter_context(counting_bar(estimator.verbose, type(estimator).__name__, total))
+        tables = []
+        for parameters in candidates:
+            model.set_params(**parameters)
+            features = model._features.fit(model, rows, None, seed, None)
+            solver, data = choose_solver(model, rows, features, encoded, resources)
+            tables.append(score_folds(model, rows, encoded, data, solver, folds, Cs, seed, scorer, tick))
+    scores = np.array([table.scores for table in tables])
+    means = mean_scores(scores)
+    best_set, best = best_of(means, Cs)
+    warn_of_short(estimator, tables[best_set].short[:, best])
+    choice = {"Cs_": Cs, "C_": float(Cs[best]), "best_score_": float(np.nanmax(means))}
+    choice |= {"scores_": scores[0]} if gammas is None else {"scores_": scores, "gammas_": gammas}
+    choice |= {f"{name}_": value for name, value in candidates[best_set].items()}
+    choice["lam_"] = 1.0 / (choice["C_"] * encoded.data.total_weight)
+    if estimator.refit:
+        model = estimator._plain(**shared_parameters(estimator), C=choice["C_"], **candidates[best_set])
+        model.fit(X, y, sample_weight)
+    else:
+        vars(model).update(encoded.meaning.attributes, n_samples_fit_=rows.data.shape[0])
+    keep(estimator, {name: getattr(model, name) for name in fitted_names(model)} | choice, None)
+
+
+# ---- the candidates --------------------------------------------------------------------------------------------------
+
+
+def check_candidates(estimator: Any) -> None:
+    """Raise an error unless there are candidates to choose from."""
+    check_grid("Cs", estimator.Cs)
+    if not hasattr(estimator, "gammas"):
+        return
+    check_grid("gammas", estimator.gammas)
+    if isinstance(estimator.approximation, str) and estimator.approximation == "exact":
+        raise ValueError("approximation='exact' has no features to share: choose 'nystroem' or 'fourier'")
+    own = getattr(estimator.approximation, "gamma", None)
+    if own is not None:
+        raise ValueError(f"the approximation has a gamma of its own ({own!r}): leave it None, or use SVC")
+    if estimator.__sklearn_tags__().input_tags.pairwise:
+        raise ValueError("a precomputed kernel has no gamma to choose: use SVC and scikit-learn's GridSearchCV")
+
+
+def check_grid(name: str, given: Any) -> None:
+    """A number of values, or the values."""
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        check_integer(name, given)
+    else:
+        check_strengths(name, given)
+
+
+def shared_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that a plain classifier has, too."""
+    names = set(estimator._plain._get_param_names())
+    return {name: value for name, value in estimator.get_params(deep=False).items() if name in names}
+
+
+def grid_of_strengths(estimator: Any, encoded: Encoded) -> npt.NDArray[np.float64]:
+    """The C's: those given, or so many from 1/(λ_max Σc) up four decades."""
+    if not isinstance(estimator.Cs, Integral):
+        return check_strengths("Cs", estimator.Cs)
+    objectives = pose(encoded, encoded.data, None)
+    top = max(strongest(objectives[k]) for k in range(len(objectives)))
+    least = 1.0 / (top * encoded.data.total_weight)
+    return np.geomspace(least, least * 10.0**DECADES, int(estimator.Cs))
+
+
+def grid_of_gammas(estimator: Any, rows: Rows) -> npt.NDArray[np.float64] | None:
+    """The γ's: those given, or so many around "scale"; None where none is chosen."""
+    if not hasattr(estimator, "gammas"):
+        return None
+    if not isinstance(estimator.gammas, Integral):
+        return check_strengths("gammas", estimator.gammas)
+    scale, n = gamma_of("scale", rows.matrix, rows.sample_weight), int(estimator.gammas)
+    return np.geomspace(scale / SPAN, scale * SPAN, n) if n > 1 else np.array([scale])
+
+
+def mean_scores(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The means over the folds, of sets of features × folds × C's."""
+    means: npt.NDArray[np.float64] = scores.mean(axis=1)
+    if not np.isfinite(means).any():
+        raise ValueError("no score is a number: nothing can be chosen by it")
+    return means
+
+
+def best_of(means: npt.NDArray[np.float64], Cs: npt.NDArray[np.float64]) -> tuple[int, int]:
+    """The numbers of the set of features and of the C with the best mean score; of equal ones, the smallest C.
+
+    Examples
+    --------
+    >>> best_of(np.array([[0.5, 0.9, 0.9]]), np.array([1.0, 10.0, 0.1]))
+    (0, 2)
+    """
+    best_score = float(np.nanmax(means))
+    best = means >= best_score - ROUNDING * max(1.0, abs(best_score))
+    _, g, c = min((float(Cs[c]), g, c) for g, c in np.argwhere(best).tolist())
+    return g, c
+
+
+def warn_of_short(estimator: Any, short: npt.NDArray[np.bool_]) -> None:
+    """Warn if fits with what was chosen fell short; those with other parameters no longer matter."""
+    if short.any():
+        warn(
+            f"{type(estimator).__name__}: {short.sum()} of {len(short)} fits in folds fell short of tol "
+            f"{estimator.tol:g} with the parameters that were chosen; raise max_iter, scale the features, or leave out "
+            "the largest C",
+            ConvergenceWarning,
+        )
+
+
+# ---- the folds -------------------------------------------------------------------------------------------------------
+
+
+def folds_of(estimator: Any, rows: Rows, encoded: Encoded) -> list[Fold]:
+    """Folds of scikit-learn's `check_cv`; each must have every class to train on, and something to score."""
+    from sklearn.model_selection import check_cv  # brings half of scikit-learn with it
+
+    classes, codes, cv = encoded.meaning.classes, encoded.meaning.codes, estimator.cv
+    m = len(codes)
+    counting = weight_array(encoded.data) > 0
+    which = np.flatnonzero(counting) if isinstance(cv, Integral | None) else np.arange(m)
+    labels = classes[codes[which]]
+    splitter = check_cv(cv, labels, classifier=True)
+    try:
+        splits = list(splitter.split(rows.matrix if len(which) == m else which, labels))
+    except ValueError as error:
+        if "groups" not in str(error):
+            raise
+        raise ValueError("cv needs groups: give the splits themselves, cv=list(cv.split(X, y, groups))") from None
+    folds: list[Fold] = []
+    for train, held_out in splits:
+        mask = np.zeros(m, bool)
+        mask[which[train]] = True
+        mask &= counting
+        tested = which[held_out]
+        fold = Fold(mask, tested[counting[tested]])
+        missing = np.setdiff1d(np.arange(len(classes)), codes[mask])
+        if missing.size:
+            name = classes[missing[0]].item()
+            raise ValueError(f"fold {len(folds)} has no rows of the class {name!r} to train on: use fewer folds")
+        if not fold.held_out.size:
+            raise ValueError(f"fold {len(folds)} holds out no rows that count: there is nothing to score")
+        folds.append(fold)
+    if not folds:
+        raise ValueError(f"cv={cv!r} makes no folds")
+    return folds
+
+
+def score_folds(
+    model: Any,
+    rows: Rows,
+    encoded: Encoded,
+    data: Dataset,
+    solver: JointSolver,
+    folds: list[Fold],
+    Cs: npt.NDArray[np.float64],
+    seed: int,
+    scorer: "Scorer",
+    tick: Callable[[], None],
+) -> Table:
+    """A path over the C's for each fold; the folds in parallel."""
+    stops, stop = Stops(model.tol, model.max_iter), threading.Event()
+
+    def path(k: int) -> tuple[list[float], list[bool]]:
+        fold = folds[k]
+        fold_data, meaning = in_fold(model, rows, encoded, data, fold)
+        lams = 1.0 / (Cs * fold_data.total_weight)
+        scores: dict[float, float] = {}
+        short: dict[float, bool] = {}
+        try:
+            for lam, point in follow(pose(encoded, fold_data, None), lams, solver, stops, seed=seed):
+                W, b = np.stack([one.w for one in point]), np.array([one.b for one in point])
+                found = fold_data.to_array(fold_data.scores(W))[fold.held_out] + b
+                scores[lam] = scorer.score(found, fold.held_out, meaning)
+                short[lam] = any(one.status.fell_short for one in point)
+                tick()
+                if stop.is_set():
+                    break
+        except BaseException:  # only one thread is told of Ctrl-C
+            stop.set()
+            raise
+        given = lams.tolist()
+        return [scores.get(lam, np.nan) for lam in given], [short.get(lam, True) for lam in given]
+
+    with data.threads.blas_limited(working=True):
+        found = data.threads.run(path, [(k,) for k in range(len(folds))])
+    return Table(np.array([scores for scores, _ in found]), np.array([short for _, short in found]))
+
+
+def in_fold(model: Any, rows: Rows, encoded: Encoded, data: Any, fold: Fold) -> tuple[Dataset, Classes]:
+    """The rows with the weights that they have in a fold, on one thread; and the classes with theirs."""
+    given = np.where(fold.training, 1.0 if rows.sample_weight is None else rows.sample_weight, 0.0)
+    meaning = encoded.meaning
+    if isinstance(model.class_weight, str):  # "balanced" is by the rows to train on
+        meaning = meaning.with_class_weight(model.class_weight, given)
+    weights = as_weights(meaning.row_weights(given), len(given))
+    return data.with_weights(weights).with_threads(ALONE), meaning
+
+
+class PredictedClassifier(ClassifierMixin, BaseEstimator):
     """A fitted classifier whose scores are known."""
 
     def __init__(self, classes: Any, scores: Any) -> None:
         self.classes, self.scores = classes, scores
         self.classes_ = classes
 
-    def fit(self, X: Any, y: Any) -> "_Foretold":
+    def fit(self, X: Any, y: Any) -> "PredictedClassifier":
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -314,27 +348,28 @@ class _Foretold(ClassifierMixin, BaseEstimator):
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
-class Judge:
-    """Scores held-out rows as scikit-learn does. A scorer that is a function of one's own is handed the rows."""
+class Scorer:
+    """Scores held-out rows as scikit-learn does. A scorer that is a function of one's own gets the rows."""
 
-    def __init__(self, scoring: Any, X: Any, targets: Classes, multiplicity: Vector | None) -> None:
+    def __init__(self, scoring: Any, rows: Rows) -> None:
         from sklearn.metrics import check_scoring, get_scorer
 
-        self.classes, self.codes, self.multiplicity = targets.classes, targets.codes, multiplicity
-        self.scorer = check_scoring(_Foretold(None, None), "accuracy" if scoring is None else scoring)
+        self.sample_weight = rows.sample_weight
+        self.scorer = check_scoring(PredictedClassifier(None, None), "accuracy" if scoring is None else scoring)
         made = type(get_scorer("accuracy"))  # what scikit-learn makes of a metric looks at predictions only
-        self.X = None if isinstance(self.scorer, made) else X
+        self.X = None if isinstance(self.scorer, made) else rows.matrix
 
-    def score(self, scores: npt.NDArray[np.float64], held: Vector, targets: Any) -> float:
+    def score(self, scores: npt.NDArray[np.float64], held_out: Vector, meaning: Classes) -> float:
         """The score of the held-out rows, given a column of scores for each problem; weights count as in the fit."""
-        model = _Foretold(self.classes, scores[:, 0] if scores.shape[1] == 1 else scores)
-        X = held[:, None] if self.X is None else self.X[held]
-        weights = 1.0 if self.multiplicity is None else self.multiplicity[held]
-        if targets.weights is not None:
-            weights = weights * targets.weights[self.codes[held]]
+        classes, codes = meaning.classes, meaning.codes[held_out]
+        model = PredictedClassifier(classes, scores[:, 0] if scores.shape[1] == 1 else scores)
+        X = held_out[:, None] if self.X is None else self.X[held_out]
+        weights = 1.0 if self.sample_weight is None else self.sample_weight[held_out]
+        if meaning.weights is not None:
+            weights = weights * meaning.weights[codes]
         # a function of one's own is (estimator, X, y): it knows no weights
         given = {} if np.ndim(weights) == 0 or self.X is not None else {"sample_weight": weights}
         try:
-            return float(self.scorer(model, X, self.classes[self.codes[held]], **given))
+            return float(self.scorer(model, X, classes[codes], **given))
         except AttributeError as error:
             raise ValueError("scoring needs probabilities, and there are scores and classes only") from error

@@ -3,14 +3,14 @@
 from typing import Any, Literal
 
 from primalsvm.checkpoints import Checkpoint
-from primalsvm.estimators.kernel import KernelModel
-from primalsvm.estimators.learner import keep_parameters
-from primalsvm.estimators.streaming import StreamingClassifier
+from primalsvm.estimators.classification import Classifier
+from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.parameters import keep_parameters
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
 
 
-class SVC(KernelModel, StreamingClassifier):
+class SVC(Classifier):
     """Kernel support vector classification through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
@@ -92,6 +92,8 @@ class SVC(KernelModel, StreamingClassifier):
     >>> clf.certificate_.relative_gap < 1e-3, clf.score(X, y) > 0.95
     (True, True)
     """
+
+    _features = KernelFeatures()
 
     def __init__(
         self,

@@ -3,14 +3,14 @@
 from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
-from primalsvm.estimators.kernel import KernelModel
-from primalsvm.estimators.learner import keep_parameters
-from primalsvm.estimators.streaming import StreamingRegressor
+from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.regression import Regressor
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
 
 
-class SVR(KernelModel, StreamingRegressor):
+class SVR(Regressor):
     """Kernel support vector regression through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
@@ -34,7 +34,7 @@ class SVR(KernelModel, StreamingRegressor):
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball"} or a loss object
         The default is "epsilon_insensitive".
     quantile : float, default=0.5
-        τ of the pinball loss: the share of targets that shall lie below the prediction.
+        τ of the pinball loss: the share of targets that lie below the prediction.
     solver : {"auto", "newton", "dual_ascent", "interior_point", "asset", "pegasos"} or a solver object, default="auto"
     tol : float, default=1e-3
         Relative duality gap to reach, at least. Small problems are solved to 1e-10.
@@ -79,6 +79,8 @@ class SVR(KernelModel, StreamingRegressor):
     >>> bool(np.abs(reg.predict(X) - np.sin(X[:, 0])).max() < 0.06)
     True
     """
+
+    _features = KernelFeatures()
 
     def __init__(
         self,

@@ -5,19 +5,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from primalsvm.data import Block, as_block, check_columns, thread_pool
 from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
-from primalsvm.inputs import as_rows, refuse_text_columns
-from primalsvm.maps.features import FeatureMap, mapped
-from primalsvm.maps.fourier import Form, Frequencies, fourier_map
-from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, by_name, precision_for
+from primalsvm.estimators.parameters import draw_seed, keep_parameters
+from primalsvm.maps.features import feature_matrix
+from primalsvm.maps.fourier import Form, FourierMap, Frequencies, fourier_map
+from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, precision_for
 from primalsvm.maps.nystroem import NystroemMap, fit_nystroem
+from primalsvm.maps.registry import kernel_by_name
 from primalsvm.memory import check_fits
 from primalsvm.options import check_choice, check_integer, check_number
-from primalsvm.rows import Stored, shape
-from primalsvm.team import team_for
 
 COMPONENTS = 512  # at most, where the user does not say
 
@@ -69,7 +68,7 @@ def kernel_of(
     gamma = gamma_of("scale" if gamma is None else gamma, X, weight)
     if kernel is None:
         kernel = "rbf"
-    return by_name(kernel, gamma, 3 if degree is None else degree, 0.0 if coef0 is None else coef0)
+    return kernel_by_name(kernel, gamma, 3 if degree is None else degree, 0.0 if coef0 is None else coef0)
 
 
 def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
@@ -103,8 +102,28 @@ def given_points(landmarks: Any, n: int) -> Any:
     return points
 
 
-class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What both transformers do alike."""
+class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What both transformers share; `build` makes the map."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fix φ: choose the landmarks and factorise their kernel matrix, or draw the frequencies.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_columns(X)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        rows = as_block(X)
+        self.map_, landmarks = self.build(X, rows, precision_for(rows), draw_seed(self.random_state))
+        if landmarks is not None:
+            self.landmarks_, self.eigenvalues_ = landmarks, self.map_.eigenvalues
+        return self
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """φ(x) for every row.
@@ -118,14 +137,14 @@ class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_components), float32 for float32 input
         """
         check_is_fitted(self, "map_")
-        refuse_text_columns(X)
+        check_columns(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-        rows = as_rows(X)
+        rows = as_block(X)
         precision = precision_for(rows)
-        needed = shape(rows)[0] * self.map_.n_components * precision.itemsize
+        needed = rows.shape[0] * self.map_.n_components * precision.itemsize
         check_fits(needed, "the mapped features", "transform fewer rows at a time, or use fewer components")
-        with team_for(self.n_jobs) as team:
-            return mapped(self.map_, rows, team, precision)
+        with thread_pool(self.n_jobs) as threads:
+            return feature_matrix(self.map_, rows, threads, precision)
 
     @property
     def _n_features_out(self) -> int:
@@ -138,7 +157,7 @@ class _Map(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class Nystroem(_Map):
+class Nystroem(Features):
     """Nyström features: φ(x) = D^{-1/2} Qᵀ k(S, x) with K_SS = Q D Qᵀ for landmarks S.
 
     Inside an `SVC`, parameters that are None are the classifier's, and so are the threads.
@@ -196,46 +215,13 @@ class Nystroem(_Map):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.threshold = threshold
-        self.rank = rank
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the landmarks and factorise their kernel matrix.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        rows = as_rows(X)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._keep(*self.build(X, rows, precision_for(rows), seed))
-        return self
-
-    def _keep(self, feature_map: NystroemMap, landmarks: Any) -> None:
-        self.map_ = feature_map
-        self.landmarks_ = landmarks
-        self.eigenvalues_ = feature_map.eigenvalues
+        keep_parameters(self, locals())
 
     def build(
-        self, X: Any, rows: Stored, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
+        self, X: Any, rows: Block, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
     ) -> tuple[NystroemMap, Any]:
         """The map for checked rows, and its landmarks."""
-        m, n = shape(rows)
+        m, n = rows.shape
         rng = np.random.default_rng(seed)
         check_number("threshold", self.threshold, 0.0, none=True)
         check_integer("rank", self.rank, none=True)
@@ -259,7 +245,7 @@ class Nystroem(_Map):
         parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
         kernel = kernel_of(parameters, X, landmarks, weight)
         points = points_of(points_from, kernel, precision)
-        return fit_nystroem(kernel, as_rows(points_from), points, self.threshold, self.rank), landmarks
+        return fit_nystroem(kernel, as_block(points_from), points, self.threshold, self.rank), landmarks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -267,7 +253,7 @@ class Nystroem(_Map):
         return tags
 
 
-class FourierFeatures(_Map):
+class FourierFeatures(Features):
     """Random Fourier features: cosines of random projections, whose inner products approximate a kernel.
 
     Inside an `SVC`, parameters that are None are the classifier's, and so are the threads.
@@ -314,42 +300,17 @@ class FourierFeatures(_Map):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.frequencies = frequencies
-        self.form = form
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the frequencies.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        refuse_text_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        rows = as_rows(X)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.map_, _ = self.build(X, rows, precision_for(rows), seed)
-        return self
+        keep_parameters(self, locals())
 
     def build(
-        self, X: Any, rows: Stored, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
-    ) -> tuple[FeatureMap, None]:
+        self, X: Any, rows: Block, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
+    ) -> tuple[FourierMap, None]:
         """The map for checked rows."""
         check_choice("frequencies", self.frequencies, ("orthogonal", "iid"))
         check_choice("form", self.form, ("pair", "offset"))
         if self.kernel is not None:
             check_choice("kernel", self.kernel, ("rbf", "laplacian"), "(these have Fourier features)")
-        n = shape(rows)[1]
+        n = rows.shape[1]
         d = COMPONENTS if self.n_components is None else components_of(self.n_components, 0)
         check_fits(3 * 8 * n * d, f"{d} frequencies in {n} dimensions", "use fewer components")
         kernel = kernel_of(KernelParameters(self.kernel, self.gamma, None, None), X, np.empty(0), weight)

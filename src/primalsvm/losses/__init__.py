@@ -16,13 +16,13 @@ The methods use plain arithmetic only: the same text runs in Python (tests, tabl
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from numba.extending import overload
 
 from primalsvm.losses.margin import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from primalsvm.losses.novelty import OneSided
+from primalsvm.losses.registry import by_name
 from primalsvm.losses.regression import EpsilonInsensitive, Huber, Pinball, SquaredEpsilonInsensitive
 
 __all__ = [
@@ -81,14 +81,6 @@ class Loss(Protocol):
         """The best new value of one dual variable."""
 
 
-MARGIN_LOSSES: dict[str, Loss] = {
-    "hinge": Hinge(),
-    "squared_hinge": SquaredHinge(),
-    "smoothed_hinge": SmoothedHinge(),
-    "logistic": Logistic(),
-}
-
-
 LIMITS = {  # of a loss's numbers: the ends of an open interval
     "gamma": (0.0, math.inf),
     "epsilon": (-math.ulp(0.0), math.inf),
@@ -112,23 +104,6 @@ def check_loss(loss: Loss) -> None:
         if not low < getattr(loss, name) < high:
             kind = {"tau": "lie between 0 and 1", "epsilon": "be finite and not negative"}
             raise ValueError(f"{loss!r}: {name} must {kind.get(name, 'be positive and finite')}")
-
-
-def by_name(loss: "str | Loss", known: Mapping[str, Loss] = MARGIN_LOSSES) -> Loss:
-    """The loss object of a name, or the object itself.
-
-    Examples
-    --------
-    >>> by_name("hinge")
-    Hinge()
-    """
-    if not isinstance(loss, str):
-        if isinstance(loss, type) or not hasattr(loss, "dual_step"):
-            raise TypeError(f"loss must be a name or a loss object such as Hinge(), got {loss!r}")
-        return loss
-    if loss not in known:
-        raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object")
-    return known[loss]
 
 
 # The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.

@@ -1,101 +1,94 @@
-"""φ of many rows: a block at a time, by a team, into memory or recomputed whenever needed."""
+"""φ of many rows: a data set of features, kept in memory or computed again in each pass; scores without keeping any."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from primalsvm.data import (
+    EQUAL_WEIGHTS,
+    Block,
+    Dense,
+    FeatureMap,
+    InMemory,
+    LocalDataset,
+    Mapped,
+    ThreadPool,
+    Vector,
+    Weights,
+    Whitened,
+)
 from primalsvm.maps.kernels import Matrix
 from primalsvm.maps.nystroem import NystroemMap
-from primalsvm.rows import Dense, Distant, Mixed, Rows, Stored, Vector, between, shape, take
-from primalsvm.team import Team
 
-BLOCK = 512  # rows: with 1,024 features 2 MB in single precision, which stays in the cache
-APART = 200  # rows per landmark from which whitening all of them costs more than whitening those that need it
+ROWS_AT_ONCE = 512  # with 1,024 features 2 MB in single precision, which stays in the cache
+ROWS_PER_LANDMARK = 200  # from which on whitening all rows costs more than whitening those that need it
 SLOTS = 256  # rows of a stream that are mapped together
 
 
-class FeatureMap(Protocol):
-    """φ."""
+def feature_matrix(feature_map: FeatureMap, block: Block, threads: ThreadPool, dtype: np.dtype[Any]) -> Matrix:
+    """φ(x) of every row."""
+    m = block.shape[0]
+    out = np.empty((m, feature_map.n_components), dtype)
 
-    @property
-    def n_components(self) -> int:
-        """d."""
+    def write(start: int, stop: int) -> None:
+        for first in range(start, stop, ROWS_AT_ONCE):
+            last = min(first + ROWS_AT_ONCE, stop)
+            out[first:last] = feature_map.block(block.between(first, last))
 
-    def block(self, rows: Stored) -> Matrix:
-        """φ(x) for each of a block of rows."""
-
-
-def mapped(feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtype[Any]) -> Matrix:
-    """φ(x) for every row, as a matrix."""
-    m = shape(rows)[0]
-    out = np.empty((m, feature_map.n_components), precision)
-
-    def part(start: int, stop: int) -> None:
-        for first in range(start, stop, BLOCK):
-            last = min(first + BLOCK, stop)
-            out[first:last] = feature_map.block(between(rows, first, last))
-
-    with team.blas_limited(working=True):
-        team.run(part, list(team.ranges(m)))
+    with threads.blas_limited(working=True):
+        threads.run(write, list(threads.ranges(m)))
     return out
 
 
-def as_features(
-    feature_map: FeatureMap, rows: Stored, team: Team, precision: np.dtype[Any], budget: float, apart: bool = False
-) -> Rows:
-    """φ(x) of every row, kept if it fits the budget (in bytes), else computed again in each pass.
+def mapped_dataset(
+    feature_map: FeatureMap,
+    block: Block,
+    weights: Weights,
+    threads: ThreadPool,
+    dtype: np.dtype[Any],
+    budget: float,
+    passes_only: bool = False,
+) -> LocalDataset:
+    """The data set of the features of some rows.
 
-    `apart`: of many rows keep k(S, x) and the whitening apart; for solvers that mostly look at all rows at once.
+    Parameters
+    ----------
+    feature_map, block, weights : φ, and the rows with their weights
+    threads : compute the features now, and work on the data set later
+    dtype : of the features
+    budget : bytes that may be kept; features that take more are computed again in each pass
+    passes_only : whether the solver looks at all rows at once. Then k(S, x) of many rows is kept, without the whitening
     """
-    m, size = shape(rows)[0], precision.itemsize
-    if apart and isinstance(feature_map, NystroemMap):
-        values = feature_map.simpler
-        if m >= APART * values.n_components and m * values.n_components * size <= budget:
-            return Mixed(Dense(mapped(values, rows, team, precision)), feature_map.whitening)
+    m, size = block.shape[0], dtype.itemsize
+    if passes_only and isinstance(feature_map, NystroemMap):
+        values = feature_map.unwhitened
+        if m >= ROWS_PER_LANDMARK * values.n_components and m * values.n_components * size <= budget:
+            kept = Dense(feature_matrix(values, block, threads, dtype))
+            return Whitened(kept, feature_map.whitening, weights, threads)
     if m * feature_map.n_components * size <= budget:
-        return Dense(mapped(feature_map, rows, team, precision))
-    return computed(feature_map, rows, precision)
+        return InMemory(Dense(feature_matrix(feature_map, block, threads, dtype)), weights, threads)
+    return Mapped(feature_map, block, dtype, weights, threads)
 
 
-def computed(feature_map: FeatureMap, rows: Stored, precision: np.dtype[Any]) -> Distant:
-    """φ(x) of every row, computed whenever it is needed."""
-    m, d = shape(rows)[0], feature_map.n_components
-    return Distant(m, d, precision, lambda chosen: Dense(feature_map.block(take(rows, chosen))))
+def scores(feature_map: FeatureMap, W: Vector, block: Block, threads: ThreadPool) -> Vector:
+    """⟨w, φ(x)⟩ of every row and a vector w, or each row w_k of a matrix; each row is mapped once, and none is kept."""
+    found: Vector = Mapped(feature_map, block, W.dtype, EQUAL_WEIGHTS, threads).scores(W)
+    return found
 
 
-def in_slots(feature_map: FeatureMap, rows: Stored, position: int) -> Matrix:
-    """φ of rows of a stream, the first of which is its row number `position`: the same bits however it is cut.
+def stream_features(feature_map: FeatureMap, block: Block, position: int) -> Matrix:
+    """φ of rows of a stream, the first of which is its row number `position`: the same bits however the stream is cut.
 
     BLAS may round differently for matrices of another shape. So each row is put into the slot that its number says, in
     a block of fixed shape.
     """
-    m = shape(rows)[0]
+    m = block.shape[0]
     parts = []
     first = 0
     while first < m:
         slot = (position + first) % SLOTS
         n = min(SLOTS - slot, m - first)
         around = first + np.clip(np.arange(SLOTS) - slot, 0, n - 1)  # fill up with rows of the stream: any others may
-        parts.append(feature_map.block(take(rows, around))[slot : slot + n])  # be beyond what the kernel is made for
+        parts.append(feature_map.block(block.take(around))[slot : slot + n])  # be beyond what the kernel is made for
         first += n
     return np.concatenate(parts)
-
-
-def scores(feature_map: FeatureMap, w: Vector, rows: Stored, team: Team) -> Vector:
-    """⟨w, φ(x)⟩ for every row, without keeping any features."""
-    return team.scores(computed(feature_map, rows, w.dtype), w)
-
-
-def scores_of_many(feature_map: FeatureMap, W: Matrix, rows: Stored, team: Team) -> Matrix:
-    """⟨w_k, φ(x)⟩ for every row and every w_k, a row of W: each row is mapped once, and no features are kept."""
-    m = shape(rows)[0]
-    out = np.empty((m, W.shape[0]))
-
-    def part(start: int, stop: int) -> None:
-        for first in range(start, stop, BLOCK):
-            last = min(first + BLOCK, stop)
-            np.matmul(feature_map.block(between(rows, first, last)).astype(W.dtype), W.T, out=out[first:last])
-
-    with team.blas_limited(working=True):
-        team.run(part, list(team.ranges(m)))
-    return out

@@ -16,13 +16,13 @@ The frequencies depend on n, d and the seed alone: an online learner needs no da
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.special
 
+from primalsvm.data import Block, Vector
 from primalsvm.maps.kernels import Gaussian, Kernel, Laplacian, Matrix, Points, as_points, products
-from primalsvm.rows import Stored, Vector
 
 Frequencies = Literal["orthogonal", "iid"]
 Form = Literal["pair", "offset"]
@@ -35,8 +35,9 @@ class FourierMap:
     frequencies: Points  # one ν a column
     offsets: Vector  # β; 0 for a cosine with a sine
     n_components: int  # d; those beyond the number of frequencies are the sines of the first ones
+    unit_length: ClassVar[bool] = True  # E‖φ(x)‖² = k(x, x) = 1, whatever the rows are
 
-    def block(self, rows: Stored) -> Matrix:
+    def block(self, rows: Block) -> Matrix:
         """φ(x) for each of a block of rows."""
         angles = products(rows, self.frequencies)
         angles += self.offsets
@@ -65,9 +66,9 @@ def fourier_map(
 
     Examples
     --------
-    >>> from primalsvm.inputs import as_rows
+    >>> from primalsvm.data import as_block
     >>> phi = fourier_map(Gaussian(0.5), 2, 4096, np.random.default_rng(0), np.dtype(np.float64))
-    >>> features = phi.block(as_rows(np.eye(2)))
+    >>> features = phi.block(as_block(np.eye(2)))
     >>> (features @ features.T).round(1)
     array([[1. , 0.4],
            [0.4, 1. ]])

@@ -19,12 +19,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from numba.extending import overload
 
-from primalsvm.compiled import is_kind, kernel
+from primalsvm.compiled import implement, kernel
+from primalsvm.data import CSR, Block, Dense, Vector, squared_norms_of
 from primalsvm.options import check_integer, check_number
-from primalsvm.rows import CSR, Dense, Stored, Vector, shape, squared_norms_of, value_dtype
 
 Matrix: TypeAlias = npt.NDArray[Any]
 
@@ -36,7 +34,7 @@ class Points(NamedTuple):
 
     columns: Matrix  # n × s, C-contiguous, float32 or float64
     squared_norms: Vector  # ‖t‖²
-    centre: Vector | None = None  # the columns are t − centre, and so shall be the rows
+    centre: Vector | None = None  # the columns are t − centre, so rows are shifted alike
 
 
 def as_points(values: Matrix, precision: np.dtype[Any] | None = None, centred: bool = False) -> Points:
@@ -66,7 +64,7 @@ def to_double(points: Points) -> Points:
 class Kernel(Protocol):
     """k, as a solver or a map sees it."""
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """k(xᵢ, tⱼ) for every row and point, in the precision of the points."""
 
 
@@ -95,33 +93,34 @@ def extra(term: Any, s: Any, t: Any) -> Any:
     """term(s, t) − term(0, t)."""
 
 
-@overload(extra, strict=False)
-def _extra(term: Any, s: Any, t: Any) -> Any:
-    if is_kind(term, Product):
-        return lambda term, s, t: s * t
-    if is_kind(term, Distance):
-        return lambda term, s, t: abs(s - t) - abs(t)
-    return lambda term, s, t: ((s - t) * (s - t) / (s + t) if s + t > 0 else s * 0) - t
+@implement(extra, Product)
+def _extra_product(term, s, t):  # type: ignore[no-untyped-def]  # compiled
+    return s * t
+
+
+@implement(extra, Distance)
+def _extra_distance(term, s, t):  # type: ignore[no-untyped-def]  # compiled
+    return abs(s - t) - abs(t)
+
+
+@implement(extra, RelativeSquare)
+def _extra_relative_square(term, s, t):  # type: ignore[no-untyped-def]  # compiled
+    return ((s - t) * (s - t) / (s + t) if s + t > 0 else s * 0) - t
 
 
 def entries(rows: Any, i: Any, everything: Any) -> Any:
     """Indices and values of the stored entries of row i; `everything` are the indices of a dense row."""
 
 
-@overload(entries)
-def _entries(rows: Any, i: Any, everything: Any) -> Any:
-    if is_kind(rows, CSR):
+@implement(entries, CSR)
+def _csr_entries(rows, i, everything):  # type: ignore[no-untyped-def]  # compiled
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    return rows.indices[start:stop], rows.data[start:stop]
 
-        def csr(rows: Any, i: Any, everything: Any) -> Any:
-            start, stop = rows.indptr[i], rows.indptr[i + 1]
-            return rows.indices[start:stop], rows.data[start:stop]
 
-        return csr
-
-    def dense(rows: Any, i: Any, everything: Any) -> Any:
-        return everything, rows.values[i]
-
-    return dense
+@implement(entries, Dense)
+def _dense_entries(rows, i, everything):  # type: ignore[no-untyped-def]  # compiled
+    return everything, rows.values[i]
 
 
 @kernel
@@ -137,28 +136,28 @@ def add_extras(term, rows, columns, everything, out):  # type: ignore[no-untyped
                 line[j] += extra(term, s, t[j])
 
 
-def sums(term: Any, rows: Stored, points: Points, at_zero: Vector | float) -> Matrix:
+def sums(term: Any, rows: Block, points: Points, at_zero: Vector | float) -> Matrix:
     """Σⱼ term(xᵢⱼ, tₗⱼ), given the sums for a row of zeros."""
     columns = points.columns
     n, s = columns.shape
-    out = np.empty((shape(rows)[0], s), columns.dtype)
+    out = np.empty((rows.shape[0], s), columns.dtype)
     out[:] = at_zero
-    everything = np.arange(n if isinstance(rows, Dense) else 0, dtype=np.uint32)
+    everything = np.arange(0 if rows.sparse else n, dtype=np.uint32)
     add_extras(term, rows, columns, everything, out)
     return out
 
 
-def products(rows: Stored, points: Points) -> Matrix:
+def products(rows: Block, points: Points) -> Matrix:
     """⟨xᵢ, tₗ⟩."""
-    if isinstance(rows, CSR):
+    if rows.sparse:
         return sums(Product(), rows, points, 0.0)
-    found: Matrix = rows.values.astype(points.columns.dtype, copy=False) @ points.columns
+    found: Matrix = rows.matrix().astype(points.columns.dtype, copy=False) @ points.columns
     return found
 
 
-def squared_norms(rows: Stored) -> Vector:
+def squared_norms(rows: Block) -> Vector:
     """‖xᵢ‖², in double precision."""
-    out = np.empty(shape(rows)[0])
+    out = np.empty(rows.shape[0])
     squared_norms_of(rows, np.arange(out.shape[0]), out)
     return out
 
@@ -181,8 +180,8 @@ class Gaussian:
 
     Examples
     --------
-    >>> from primalsvm.inputs import as_rows
-    >>> Gaussian(0.5).between(as_rows(np.eye(2)), as_points(np.eye(2))).round(4)
+    >>> from primalsvm.data import as_block
+    >>> Gaussian(0.5).between(as_block(np.eye(2)), as_points(np.eye(2))).round(4)
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
@@ -192,10 +191,10 @@ class Gaussian:
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """exp(γ (2⟨s, t⟩ − ‖s‖² − ‖t‖²)), the exponent at most 0."""
         if points.centre is not None:
-            values = _as_scipy(rows).toarray() if isinstance(rows, CSR) else rows.values
+            values = rows.matrix().toarray() if rows.sparse else rows.matrix()
             rows = Dense((values - points.centre).astype(points.columns.dtype, copy=False))
         found = products(rows, points)
         precision = found.dtype.type
@@ -213,7 +212,7 @@ class Laplacian:
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """The exponential of −γ times the sum of distances."""
         found = sums(Distance(), rows, points, np.abs(points.columns).sum(axis=0))
         found *= -self.gamma
@@ -230,9 +229,9 @@ class ChiSquared:
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """The exponential of −γ times the sum of relative squares."""
-        values = rows.data if isinstance(rows, CSR) else rows.values
+        values = rows.matrix().data if rows.sparse else rows.matrix()
         if values.size and values.min() < 0:
             raise ValueError("the chi2 kernel needs features that are not negative")
         found = sums(RelativeSquare(), rows, points, points.columns.sum(axis=0))
@@ -255,7 +254,7 @@ class Polynomial:
         check_number("degree", self.degree)  # not so large that it is no double
         check_number("coef0", self.coef0)
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """A power of inner products."""
         found = products(rows, points)
         found *= self.gamma
@@ -267,15 +266,9 @@ class Polynomial:
 class Linear:
     """⟨s, t⟩."""
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """Inner products."""
         return products(rows, points)
-
-
-def _as_scipy(rows: CSR) -> Any:
-    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-    indptr = (rows.indptr - rows.indptr[0]).astype(np.int64)
-    return sp.csr_matrix((rows.data[first:last], rows.indices[first:last].astype(np.int64), indptr), shape(rows))
 
 
 @dataclass(frozen=True)
@@ -284,15 +277,13 @@ class Callable:
 
     function: Function[[Any, Any], Any]
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """What the function returns, checked."""
-        m, _ = shape(rows)
-        X = _as_scipy(rows) if isinstance(rows, CSR) else rows.values
-        returned: Any = self.function(X, points.columns.T)
+        returned: Any = self.function(rows.matrix(), points.columns.T)
         if hasattr(returned, "toarray"):
             returned = returned.toarray()
         found = np.asarray(returned, points.columns.dtype)
-        expected = (m, points.columns.shape[1])
+        expected = (rows.shape[0], points.columns.shape[1])
         if found.shape != expected:
             raise ValueError(f"the kernel function returned shape {found.shape}, expected {expected}")
         if not np.isfinite(found).all():
@@ -306,39 +297,14 @@ class Precomputed:
 
     columns: Vector
 
-    def between(self, rows: Stored, points: Points) -> Matrix:
+    def between(self, rows: Block, points: Points) -> Matrix:
         """The columns of the points."""
-        if isinstance(rows, CSR):
+        if rows.sparse:
             raise ValueError("a precomputed kernel must be a dense matrix")
-        found: Matrix = rows.values[:, self.columns].astype(points.columns.dtype, copy=False)
+        found: Matrix = rows.matrix()[:, self.columns].astype(points.columns.dtype, copy=False)
         return found
 
 
-def by_name(kernel: str | Function[[Any, Any], Any], gamma: float, degree: int, coef0: float) -> Kernel:
-    """The kernel of a name, or of a function.
-
-    Examples
-    --------
-    >>> by_name("poly", gamma=0.5, degree=2, coef0=1.0)
-    Polynomial(degree=2, gamma=0.5, coef0=1.0)
-    """
-    if callable(kernel):
-        return Callable(kernel)
-    kinds: dict[str, Function[[], Kernel]] = {
-        "rbf": lambda: Gaussian(gamma),
-        "laplacian": lambda: Laplacian(gamma),
-        "chi2": lambda: ChiSquared(gamma),
-        "poly": lambda: Polynomial(degree, gamma, coef0),
-        "linear": Linear,
-    }
-    if not isinstance(kernel, str):
-        raise TypeError(f"kernel must be a name or a function, got {kernel!r}")
-    if kernel not in kinds:
-        known = sorted([*kinds, "precomputed"])
-        raise ValueError(f"kernel={kernel!r} is not known; choose one of {known} or give a function")
-    return kinds[kernel]()
-
-
-def precision_for(rows: Stored) -> np.dtype[Any]:
+def precision_for(rows: Block) -> np.dtype[Any]:
     """The precision that kernels of these rows are computed in: double for double, else single."""
-    return np.dtype(np.float64 if value_dtype(rows) == np.float64 else np.float32)
+    return np.dtype(np.float64 if rows.dtype == np.float64 else np.float32)

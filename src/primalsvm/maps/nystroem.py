@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from primalsvm.data import Block, Vector
 from primalsvm.maps.kernels import Kernel, Matrix, Points, to_double
-from primalsvm.rows import Stored, Vector
 
 NOISE = 10.0  # features are kept as long as their rounding is at most one part in so many
 
@@ -35,7 +35,7 @@ class KernelValues:
         """s."""
         return int(self.points.columns.shape[1])
 
-    def block(self, rows: Stored) -> Matrix:
+    def block(self, rows: Block) -> Matrix:
         """k(x, t_l) for each of a block of rows."""
         return self.kernel.between(rows, self.points)
 
@@ -58,19 +58,19 @@ class NystroemMap:
         """d."""
         return int(self.whitening.shape[1])
 
-    def block(self, rows: Stored) -> Matrix:
+    def block(self, rows: Block) -> Matrix:
         """φ(x) for each of a block of rows."""
         found: Matrix = self.kernel.between(rows, self.points) @ self.whitening
         return found
 
     @property
-    def simpler(self) -> KernelValues:
+    def unwhitened(self) -> KernelValues:
         """k(S, x): φ without the whitening."""
         return KernelValues(self.kernel, self.points)
 
     def scorer(self, gamma: Vector) -> tuple[KernelValues, Vector]:
         """A cheaper map and weights with the same scores: k(S, x) and α_S."""
-        return self.simpler, self.expansion(gamma)
+        return self.unwhitened, self.expansion(gamma)
 
     def expansion(self, gamma: Vector) -> Vector:
         """α_S with ⟨γ, φ(x)⟩ = Σ_l α_l k(t_l, x)."""
@@ -79,7 +79,7 @@ class NystroemMap:
 
 
 def fit_nystroem(
-    kernel: Kernel, landmarks: Stored, points: Points, threshold: float | None, rank: int | None
+    kernel: Kernel, landmarks: Block, points: Points, threshold: float | None, rank: int | None
 ) -> NystroemMap:
     """The map with the given landmarks, as rows and as points.
 

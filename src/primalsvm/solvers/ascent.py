@@ -1,51 +1,45 @@
 """Coordinate steps on the dual: what `dual_ascent` and `block_ascent` share. The formulas are in `dual_ascent`."""
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from primalsvm import sums
 from primalsvm.compiled import kernel
-from primalsvm.losses import conjugate, dual_step, value
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import (
+from primalsvm.data import (
     Batch,
+    Dataset,
+    Handle,
     Vector,
     add,
     dot,
-    fetch,
-    locate,
     prefetch,
-    sampled_squared_norms,
-    shape,
+    prefetch_pointer,
+    prefetch_row,
     squared_norm,
-    stored,
-    stored_bytes,
-    total_weight,
     weight_of,
 )
+from primalsvm.losses import conjugate, dual_step, value
+from primalsvm.objective import Evaluation, Objective, Problem
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD, room_for_order
+from primalsvm.solvers.order import AHEAD, FAR_AHEAD
 from primalsvm.solvers.protocol import Point, Run
-from primalsvm.sums import squares
-from primalsvm.team import Team
+from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathStart
 
-SLACK = 0.1  # how much a score may move before a sleeping row would care
-LONGEST_NAP = 15  # sweeps
-LEAST_TRUST, MOST_TRUST = 0.2, 5.0  # true gap / estimate of it
 TINY = 1e-300
-FORESIGHTS = 2  # evaluations that may find that somebody slept wrongly; then sweeps are as everywhere
+LEAST_RATIO, MOST_RATIO = 0.2, 5.0  # of a true gap and its estimate, as far as it is believed
 CHUNK = 65_536  # rows between two looks at the clock
-TURN_BYTES = 2**21  # of rows that problems take turns on: they stay in the cache from one to the next
-TURN_PER_WEIGHT = 32  # bytes of rows for each weight: a turn brings the weights back, which shall not cost more
-LEAST_TURN = 256  # rows
-CHUNK_PER_THREAD = 16_384  # rows between two merges: fresh enough to converge like one thread
-CAUTIOUS_SWEEPS = 10  # after which members' changes overlap less
+SHARED_BYTES = 2**21  # of rows that problems take turns on: they stay in the cache from one to the next
+BYTES_PER_WEIGHT = 32  # of such rows for each weight: a turn reads the weights again, which must not cost more
+LEAST_CHUNK = 256  # rows: a chunk of fewer takes less than the call
+CHUNK_PER_THREAD = 16_384  # rows between two merges: few enough to converge like one thread
+CAUTIOUS_SWEEPS = 10  # after which the threads' changes overlap less
 RELAXATION = 1.4  # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less)
-RELAXED_FROM = 5  # sweeps: before, larger steps only add to the swinging
+RELAXED_FROM = 5  # sweeps: before, larger steps only add to the oscillation
 SHORT_MEMORY, LONG_MEMORY = 0.4, 0.7  # share of the past in the running mean of w, early and late (text: ± 0.1 best)
-EARLY_MEMORY = 0.2  # … in the second sweep, if the first began close by
+RECENT_SHARE = 6.0  # between the two it is 1 − 6/epoch: the mean is over about the last sixth of the sweeps
 FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
 GROWING_SWEEP_FROM = 20.0  # λm / mean‖x‖² from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
 
@@ -59,9 +53,9 @@ class Frame(NamedTuple):
     centre: float  # b₀
     beta: float  # Σ cᵢ αᵢ, less what a free intercept asks for
     seen: float  # Σc of the rows seen so far; `total` after the first sweep
-    pace: float  # rows that the whole team visits while one member visits one
+    threads: float  # rows that all threads visit while one thread visits one
     relaxation: float  # ω
-    caution: float  # how many times over a member counts its own changes, for those of the others
+    sigma: float  # σ′ of CoCoA+: how many times over a thread counts its own changes, for those of the others
 
 
 class Outcome(NamedTuple):
@@ -74,20 +68,20 @@ class Outcome(NamedTuple):
 
 
 @kernel
-def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # type: ignore[no-untyped-def]  # compiled
-    """Coordinate steps on the rows in `order`; α, v, sleep and nap are updated, `before` receives the old α."""
+def ascend(batch, loss, frame, norms, order, alpha, v, skip, pause, before):  # type: ignore[no-untyped-def]  # compiled
+    """Coordinate steps on the rows in `order`; α, v, skip and pause are updated, `before` receives the old α."""
     rows, y, weight = batch
-    shrinking = sleep.shape[0] > 0
+    shrinking = skip.shape[0] > 0
     beta, seen = frame.beta, frame.seen
     gain = 0.0
     gap = 0.0
     n = order.shape[0]
     for k in range(n):
         if k + AHEAD < n:
-            fetch(rows, order[k + AHEAD])
+            prefetch_row(rows, order[k + AHEAD])
         if k + FAR_AHEAD < n:
             far = np.uint64(order[k + FAR_AHEAD])
-            locate(rows, far)
+            prefetch_pointer(rows, far)
             prefetch(alpha, far)
             prefetch(norms, far)
             prefetch(y, far)
@@ -98,134 +92,99 @@ def ascend(batch, loss, frame, norms, order, alpha, v, sleep, nap, before):  # t
         c = weight_of(weight, i)
         if c == 0.0:
             continue
-        seen = min(seen + frame.pace * c, frame.total)
+        seen = min(seen + frame.threads * c, frame.total)
         s = 1.0 / (frame.lam * seen)
         p = s * dot(rows, i, v) + frame.centre + frame.strength * s * beta
         if norms[i] < 0.0:  # the first visit: the row is in the cache now
             norms[i] = squared_norm(rows, i)
-        q = frame.caution / frame.relaxation * s * c * (norms[i] + frame.strength)
+        q = frame.sigma / frame.relaxation * s * c * (norms[i] + frame.strength)
         new = dual_step(loss, p, y[i], old, q)
         kept = conjugate(loss, -old, y[i])
         gap += c * (value(loss, p, y[i]) + kept + old * p)
         if new != old:
             alpha[i] = new
-            change = frame.caution * c * (new - old)
+            change = frame.sigma * c * (new - old)
             add(rows, i, change, v)
             beta += change
             gain += c * (kept - conjugate(loss, -new, y[i]))
             if shrinking:
-                nap[i] = 0
+                pause[i] = 0
         elif (
             shrinking
             and dual_step(loss, p - SLACK, y[i], old, q) == old
             and dual_step(loss, p + SLACK, y[i], old, q) == old
         ):
-            nap[i] = min(2 * nap[i] + 1, LONGEST_NAP)
-            sleep[i] = nap[i]
-    return Outcome((beta - frame.beta) / frame.caution, gain, gap, seen)
+            pause[i] = min(2 * pause[i] + 1, LONGEST_PAUSE)
+            skip[i] = pause[i]
+    return Outcome((beta - frame.beta) / frame.sigma, gain, gap, seen)
 
 
 @kernel
-def foresee(batch, loss, scores, slack, alpha, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
-    """Put to sleep whom these scores, changed by the slack, would not move, and wake the others."""
-    _, y, weight = batch
-    for i in range(np.uint64(y.shape[0])):
-        p, old = scores[i], alpha[i]
-        below, above = dual_step(loss, p - slack, y[i], old, 1.0), dual_step(loss, p + slack, y[i], old, 1.0)
-        calm = (weight_of(weight, i) == 0.0) | (
-            (below == old) & (above == old)
-        )  # no branches: a compiler makes vectors
-        nap[i] = LONGEST_NAP * calm
-        sleep[i] = nap[i]
-
-
-class Part(NamedTuple):
-    """Rows to visit, with what is kept of each: all rows, or copies of those that still move."""
-
-    batch: Batch
-    alpha: Vector
-    norms: Vector
-    sleep: Vector  # empty: nobody sleeps
-    nap: Vector
-    order: Vector
-
-
-class Copies(NamedTuple):
-    """The rows that still move, side by side."""
-
-    chosen: Vector  # which rows they are
-    part: Part
-
-
-class Ahead(NamedTuple):
-    """A dual point to start from, with what is known of these very rows and weights."""
-
-    alpha: Vector  # feasible
-    centre: float
-    v: Vector  # Σ cᵢ αᵢ xᵢ
-    norms: Vector
-    scores: Vector  # that are foreseen at the solution, b included,
-    slack: float  # … give or take so much
-    trust: float  # true gap / estimate, if this is like the last time
-
-
-@kernel
-def joint_change(v, copies, caution):  # type: ignore[no-untyped-def]  # compiled
-    """copies[0] ← δ = Σ (copy − v)/caution; returns ⟨v, δ⟩ and ‖δ‖²."""
+def merge_changes(v, copies, sigma):  # type: ignore[no-untyped-def]  # compiled
+    """copies[0] ← δ = Σ (copy − v)/σ′; returns ⟨v, δ⟩ and ‖δ‖²."""
     along = 0.0
     square = 0.0
     for j in range(v.shape[0]):
         delta = 0.0
-        for member in range(copies.shape[0]):
-            delta += copies[member, j] - v[j]
-        delta /= caution
+        for thread in range(copies.shape[0]):
+            delta += copies[thread, j] - v[j]
+        delta /= sigma
         copies[0, j] = delta
         along += v[j] * delta
         square += delta * delta
     return along, square
 
 
-@dataclass
-class DualState:
-    """All that the solver remembers between two chunks."""
+class Shrinking(NamedTuple):
+    """Which rows are inactive: those with skip > 0."""
 
+    skip: Vector  # sweeps that will leave the row out; empty: no row is ever left out
+    pause: Vector  # how many sweeps left it out the last time; 0: it has moved since
+
+    @classmethod
+    def of(cls, m: int) -> "Shrinking":
+        """All of m rows are active."""
+        return cls(np.zeros(m, np.uint8), np.zeros(m, np.uint8))
+
+
+class VisitedRows(NamedTuple):
+    """Rows that sweeps go over, with what is kept of each."""
+
+    batch: Batch
     alpha: Vector
-    v: Vector
-    beta: float
-    centre: float
-    strength: float
-    norms: Vector
-    total: float
-    seen: float
-    sleep: Vector
-    nap: Vector
+    norms: Vector  # ‖xᵢ‖²; −1: not known yet
+    shrinking: Shrinking
     order: Vector
-    rng: np.random.Generator
-    dual_sum: float  # Σ cᵢ (−ℓ*(−αᵢ))
+
+
+@dataclass(kw_only=True)
+class AscentState:
+    """What dual ascent of every kind remembers between two chunks."""
+
+    lam: float
     target: float
     certify: bool
-    threads_v: Vector  # one v per thread
+    rng: np.random.Generator
+    visit_cost: float  # operations of a visit to a row
+    alpha: Handle
+    v: Vector  # Σ cᵢ αᵢ xᵢ
+    beta: float  # Σ cᵢ αᵢ, less what a free intercept asks for
+    dual_sum: float  # Σ cᵢ (−ℓ*(−αᵢ))
+    centre: float  # b₀
+    strength: float  # ρ
+    mean_norm: float  # of ‖x‖², about
+    growing: bool  # the first sweep is over the rows seen so far
+    seen: float  # their Σc
     mean_v: Vector  # running means over the sweeps
-    mean_beta: float
-    grows: bool = False  # the first sweep is over the rows seen so far
-    mean_norm: float = 0.0  # of ‖x‖², about
-    runs: Vector = field(default_factory=lambda: np.zeros(0, np.int64))  # of rows in files, not read yet in this epoch
-    run_length: int = 0  # rows in each of them
-    copies: Copies | None = None  # what the sweeps go over, if not over all rows
-    copied_sweeps: int = 0  # that are left of them
-    shared: bool = False  # problems take turns on these rows
-    foreseen: int = 0  # evaluations before which who sleeps is told from afar
-    scores: Vector = field(default_factory=lambda: np.zeros(0))  # at the last evaluation, b included
-    awake: int = 0  # rows in this sweep's order
-    position: int = 0  # how many of them have been visited
-    sweep_gap: float = 0.0
-    lagging_gap: float = np.inf  # what the last sweep added up
+    mean_beta: float = 0.0
+    thread_v: Vector  # scratch memory: a v for each thread
+    sweep_gap: float = 0.0  # what this sweep has added up so far
+    lagging_gap: float = np.inf  # what the last one added up
     primal: float = np.inf  # P that the last sweeps suggest,
-    dual: float = 0.0  # … and D
-    estimate: float = np.inf  # the relative gap that the last sweeps suggest
-    trust: float = 1.0  # true gap / estimate, at the last evaluation
+    dual: float = 0.0  # … D,
+    estimate: float = np.inf  # … and the relative gap
+    gap_ratio: float = 1.0  # true gap / estimate, at the last evaluation
     work: int = 0  # rows visited since the last evaluation
-    visit_cost: float = 0.0  # operations of a visit to a row
     epoch: float = 0.0
     steps: int = 0
     operations: float = 0.0
@@ -234,83 +193,89 @@ class DualState:
 
     @property
     def rough(self) -> bool:
-        """Whether the estimate is that of a first sweep that grows: of another kind than those that follow."""
-        return self.grows and self.epoch <= 1.0
+        """Whether the estimate is that of a growing first sweep: of another kind than those that follow."""
+        return self.growing and self.epoch <= 1.0
 
-    def frame(self, lam: float, pace: int) -> Frame:
-        """The scalars a chunk starts from."""
-        caution = float(pace) if self.epoch < CAUTIOUS_SWEEPS else 0.5 * (1.0 + pace)
+    def frame(self, total: float, threads: int) -> Frame:
+        """The scalars that a chunk starts from."""
+        sigma = float(threads) if self.epoch < CAUTIOUS_SWEEPS else 0.5 * (1.0 + threads)
         relaxation = 1.0 if self.epoch < RELAXED_FROM else RELAXATION
         return Frame(
-            lam, self.total, self.strength, self.centre, self.beta, self.seen, float(pace), relaxation, caution
+            self.lam, total, self.strength, self.centre, self.beta, self.seen, float(threads), relaxation, sigma
         )  # fmt: skip
 
-    def part(self, batch: Batch) -> Part:
-        """What this sweep goes over."""
-        if self.copies is not None:
-            return self.copies.part
-        return Part(batch, self.alpha, self.norms, self.sleep, self.nap, self.order)
-
-    def account(self, outcome: Outcome, step: float = 1.0) -> None:
-        """Add up what a chunk did, taken with the given step."""
+    def add(self, outcome: Outcome, step: float = 1.0) -> None:
+        """Add what a chunk did, taken with the given step."""
         self.beta += step * outcome.beta
         self.dual_sum += step * outcome.gain
         self.sweep_gap += outcome.gap
         self.seen = max(self.seen, outcome.seen)
 
 
-def start_state(
-    problem: Problem, batch: Batch, run: Run, team: Team, previous: Any, alpha: Vector, per_row: int
-) -> DualState:
-    """A state with the α of a previous one of as many rows in `alpha`, or zeros; `per_row` rows are kept notes of."""
-    m, d = shape(batch.rows)
-    mean_norm = float(sampled_squared_norms(batch.rows).mean())
-    total = total_weight(batch)
-    ahead = isinstance(previous, Ahead)
-    warm = ahead or (isinstance(previous, DualState | Point) and previous.alpha.shape == (m,))
-    if warm:
-        alpha[:] = previous.alpha if ahead else problem.clipped(batch, previous.alpha)
-    elif problem.tilt:
-        alpha[:] = problem.tilt
-    growing = not (warm or problem.tilt) and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
-    v = previous.v if ahead else team.combine(batch, alpha) if warm or problem.tilt else np.zeros(d)
-    if problem.intercept != "free":
+S = TypeVar("S", bound=AscentState)
+
+
+def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **own: Any) -> S:
+    """A state with the α of a previous one of as many rows, or α = 0; `own` are the other fields of its kind."""
+    data, problem = objective.data, objective.problem
+    m, d = data.shape
+    known = known_point(previous, m)
+    mean_norm = float(data.squared_norms().mean())
+    if known is not None:
+        alpha = objective.clipped(known[0])
+    else:
+        alpha = data.zeros()
+        if problem.tilt:
+            alpha[:] = problem.tilt
+    growing = known is None and not problem.tilt and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
+    if isinstance(previous, PathStart):
+        v = previous.v
+    else:
+        v = data.combine(alpha) if known is not None or problem.tilt else np.zeros(d)
+    if not objective.free:
         centre = 0.0
-    elif warm:
-        centre = previous.b if isinstance(previous, Point) else previous.centre
+    elif known is not None:
+        centre = known[1]
     elif problem.tilt:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
-        centre = problem.best_intercept(batch, team.scores(batch.rows, v / (problem.lam * total)))
+        centre = objective.best_intercept(data.scores(v / (problem.lam * objective.total)))
     else:  # with classes of unequal size, or far-off targets, it takes many sweeps to get even there
-        centre = problem.best_constant(batch)
-    state = DualState(
-        alpha=alpha,
-        v=v,
-        beta=problem.imbalance(batch, problem.balance(batch, alpha)),
-        centre=centre,
-        strength=strength_of(problem, mean_norm),
-        norms=previous.norms if ahead else np.full(per_row, -1.0),
-        total=total,
-        seen=0.0 if growing else total,
-        sleep=np.zeros(per_row, np.uint8),
-        nap=np.zeros(per_row, np.uint8),
-        order=room_for_order(per_row),
-        rng=np.random.default_rng(run.seed),
-        dual_sum=problem.conjugate_sum(batch, alpha),
+        centre = objective.best_constant()
+    return kind(
+        lam=problem.lam,
         target=run.target,
         certify=run.certify,
-        threads_v=np.empty((0, d)),
-        mean_v=np.zeros(d),
-        mean_beta=0.0,
-        grows=growing,
+        rng=np.random.default_rng(run.seed),
+        visit_cost=costs.visits(costs.Size.of(data)) / m,
+        alpha=alpha,
+        v=v,
+        beta=objective.imbalance(objective.balance(alpha)),
+        dual_sum=objective.conjugate_sum(alpha),
+        centre=centre,
+        strength=strength_of(problem, mean_norm),
         mean_norm=mean_norm,
-        shared=run.shared,
-        foreseen=FORESIGHTS if ahead else 0,
-        visit_cost=costs.visits(costs.Size.of(batch.rows)) / m,
+        growing=growing,
+        seen=0.0 if growing else objective.total,
+        mean_v=np.zeros(d),
+        thread_v=np.empty((0, d)),
+        **own,
     )
-    if ahead:
-        foresee(batch, problem.loss, previous.scores, previous.slack, alpha, state.sleep, state.nap)
-        state.trust = max(1.0, previous.trust)
-    return state
+
+
+def known_point(previous: Any, m: int) -> tuple[Vector, float] | None:
+    """α and b₀ of what a run may start from, if it is a dual point of so many rows.
+
+    Examples
+    --------
+    >>> known_point(Point(np.zeros(2), 0.5), 2), known_point(Point(np.zeros(2), 0.5), 3)
+    ((array([0., 0.]), 0.5), None)
+    """
+    if isinstance(previous, Point):
+        alpha, centre = previous.alpha, previous.b
+    elif isinstance(previous, AscentState | PathStart):
+        alpha, centre = previous.alpha, previous.centre
+    else:
+        return None
+    return (alpha, centre) if alpha.shape == (m,) else None
 
 
 def strength_of(problem: Problem, mean_norm: float) -> float:
@@ -322,70 +287,71 @@ def strength_of(problem: Problem, mean_norm: float) -> float:
     >>> strength_of(Problem(Hinge(), 1.0, "penalized"), 40.0), strength_of(Problem(Hinge(), 1.0, "free"), 40.0)
     (1.0, 2.0)
     """
-    free = FREE_STRENGTH * mean_norm or 1.0  # where rows say nothing, b still has to move
+    free = FREE_STRENGTH * mean_norm or 1.0  # where all rows are 0, b still has to move
     return {"none": 0.0, "penalized": 1.0, "free": free}[problem.intercept]
 
 
-def chunk_length(batch: Batch, team: Team, shared: bool = False) -> int:
-    """Rows to visit between two looks at the clock, two merges of the members' changes, or two problems' turns."""
-    if team.size == 1 and shared:
-        m, d = shape(batch.rows)
-        per_row = max(1, stored_bytes(batch.rows) // max(m, 1))
-        return max(LEAST_TURN, min(CHUNK, max(TURN_BYTES, TURN_PER_WEIGHT * d) // per_row))
-    if team.size == 1:
-        return CHUNK
-    m, d = shape(batch.rows)
-    worthwhile = 4 * d * m // max(stored(batch.rows), 1)  # rows whose work outweighs the copies of v
-    return team.size * max(CHUNK_PER_THREAD, worthwhile)
+def chunk_length(data: Dataset, shared: bool = False) -> int:
+    """Rows to visit between two looks at the clock, two merges of the threads' changes, or two problems' turns."""
+    m, d = data.shape
+    size = data.threads.size
+    if size > 1:
+        worthwhile = 4 * d * m // max(data.entries, 1)  # rows whose work outweighs the copies of v
+        return size * max(CHUNK_PER_THREAD, worthwhile)
+    if shared:
+        per_row = max(1, data.nbytes // m)
+        return max(LEAST_CHUNK, min(CHUNK, max(SHARED_BYTES, BYTES_PER_WEIGHT * d) // per_row))
+    return CHUNK
 
 
-def visit(problem: Problem, part: Part, state: DualState, order: Vector, team: Team) -> None:
+def visit(objective: Objective, rows: VisitedRows, state: AscentState, order: Vector) -> None:
     """Coordinate steps on the rows in `order`."""
-    if team.size == 1:
-        unused = state.alpha[:0]
+    n = order.shape[0]
+    if objective.data.threads.size == 1:
         outcome = ascend(
-            part.batch, problem.loss, state.frame(problem.lam, 1), part.norms, order,
-            part.alpha, state.v, part.sleep, part.nap, unused,
+            rows.batch, objective.loss, state.frame(objective.total, 1), rows.norms, order,
+            rows.alpha, state.v, *rows.shrinking, rows.alpha[:0],
         )  # fmt: skip
-        state.account(outcome)
+        state.add(outcome)
     else:
-        _visit_together(problem, part, state, order, team)
-    state.steps += order.shape[0]
-    state.work += order.shape[0]
-    state.operations += order.shape[0] * state.visit_cost
+        _visit_in_parallel(objective, rows, state, order)
+    state.steps += n
+    state.work += n
+    state.operations += n * state.visit_cost
 
 
-def _visit_together(problem: Problem, part: Part, state: DualState, order: Vector, team: Team) -> None:
-    frame = state.frame(problem.lam, team.size)
-    if state.threads_v.shape[0] != team.size:
-        state.threads_v = np.empty((team.size, state.v.shape[0]))
+def _visit_in_parallel(objective: Objective, rows: VisitedRows, state: AscentState, order: Vector) -> None:
+    """The same, each thread on its share of the rows with a v of its own; then their changes are merged."""
+    threads = objective.data.threads
+    frame = state.frame(objective.total, threads.size)
+    if state.thread_v.shape[0] != threads.size:
+        state.thread_v = np.empty((threads.size, state.v.shape[0]))
     before = np.empty(order.shape[0])
 
-    def visit(member: int, first: int, last: int) -> Outcome:
-        state.threads_v[member] = state.v
+    def visit(thread: int, first: int, last: int) -> Outcome:
+        state.thread_v[thread] = state.v
         outcome: Outcome = ascend(
-            part.batch, problem.loss, frame, part.norms, order[first:last],
-            part.alpha, state.threads_v[member], part.sleep, part.nap, before[first:last],
+            rows.batch, objective.loss, frame, rows.norms, order[first:last],
+            rows.alpha, state.thread_v[thread], *rows.shrinking, before[first:last],
         )  # fmt: skip
         return outcome
 
-    parts = [(member, *ends) for member, ends in enumerate(team.ranges(order.shape[0]))]
-    outcomes = team.run(visit, parts)
+    outcomes = threads.run(visit, [(thread, *ends) for thread, ends in enumerate(threads.ranges(order.shape[0]))])
     beta = sum(outcome.beta for outcome in outcomes)
     # Σc · D along the joint change δ, at step t ∈ [0, 1], is at least  t · rise − t²/2 · bend,  as −ℓ* is concave.
-    along, square = joint_change(state.v, state.threads_v, frame.caution)
-    s = 1.0 / (problem.lam * (max(outcome.seen for outcome in outcomes) or frame.total))
+    along, square = merge_changes(state.v, state.thread_v, frame.sigma)
+    s = 1.0 / (frame.lam * (max(outcome.seen for outcome in outcomes) or frame.total))
     implied = frame.centre + s * frame.strength * frame.beta
     rise = sum(outcome.gain for outcome in outcomes) - s * along - implied * beta
     bend = s * (square + frame.strength * beta * beta)
     step = min(max(rise / bend, 0.0), 1.0) if bend > 0.0 else 1.0
-    change = state.threads_v[0]
+    change = state.thread_v[0]
     if step < 1.0:
-        part.alpha[order] = before + step * (part.alpha[order] - before)
+        rows.alpha[order] = before + step * (rows.alpha[order] - before)
         change *= step
     state.v += change
     for outcome in outcomes:
-        state.account(outcome, step)
+        state.add(outcome, step)
 
 
 def memory_after(epoch: float, early: float = 0.0) -> float:
@@ -398,56 +364,63 @@ def memory_after(epoch: float, early: float = 0.0) -> float:
     """
     if epoch <= 2.0:  # the first sweep is far from anything
         return early if epoch > 1.0 else 0.0
-    return float(np.clip(1.0 - 6.0 / epoch, SHORT_MEMORY, LONG_MEMORY))
+    return min(max(1.0 - RECENT_SHARE / epoch, SHORT_MEMORY), LONG_MEMORY)
 
 
-def close_sweep(problem: Problem, batch: Batch, state: DualState) -> bool:
-    """After a sweep: the running means, the intercept's centre, the gap about; whether that may be small enough."""
-    state.seen = state.total
-    past = memory_after(state.epoch, EARLY_MEMORY if state.foreseen else 0.0)
+def close_sweep(objective: Objective, state: AscentState, early: float = 0.0) -> float:
+    """Update the running means and the intercept's centre; returns the gap that the sweep has added up."""
+    total = objective.total
+    state.seen = total
+    past = memory_after(state.epoch, early)
     state.mean_v *= past
     state.mean_v += (1.0 - past) * state.v
     state.mean_beta = past * state.mean_beta + (1.0 - past) * state.beta
-    s = 1.0 / (problem.lam * state.total)
-    b = state.centre + state.strength * s * state.beta
-    gap = state.sweep_gap / state.total
-    if problem.intercept == "free":
-        state.centre = b
-        gap += abs(b * state.beta) / state.total
-    if state.awake == 0:  # everyone slept: this sweep tells nothing
-        return False
-    dual = state.dual_sum / state.total - problem.regularizer(s * state.v, 0.0 if problem.intercept == "free" else b)
+    gap = state.sweep_gap / total
+    if objective.free:
+        state.centre += state.strength * (1.0 / (state.lam * total)) * state.beta
+        gap += abs(state.centre * state.beta) / total
+    return gap
+
+
+def estimate_gap(objective: Objective, state: AscentState, gap: float) -> bool:
+    """Estimate P, D and the relative gap, given what the sweep has added up; whether it may be small enough."""
+    total = objective.total
+    s = 1.0 / (state.lam * total)
+    b = 0.0 if objective.free else state.strength * s * state.beta
+    dual = state.dual_sum / total - objective.regularizer(s * state.v, b)
     if state.rough:  # what was added up is the loss of rows never seen before; each is off by a step of its own now
-        now = s / state.total / 2.0 * (state.mean_norm + state.strength) * float(squares(batch.weight, state.alpha))
+        squares = float(objective.data.reduce(sums.weighted_squares, objective.data.weights, state.alpha))
+        now = s / total / 2.0 * (state.mean_norm + state.strength) * squares
     else:  # each row's gap was measured before its step, so the sum lags behind by about one sweep's progress
         now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
     state.lagging_gap = gap
     state.primal, state.dual, state.estimate = dual + now, dual, relative_gap(dual + now, dual)
-    return state.estimate * state.trust <= state.target
+    return state.estimate * state.gap_ratio <= state.target
 
 
-def own_point(problem: Problem, state: DualState) -> tuple[Vector, float]:
+def own_point(objective: Objective, state: AscentState) -> tuple[Vector, float]:
     """The running mean of w = s v (before the first sweep has ended, w itself), and b (if free, its centre)."""
-    s = 1.0 / (problem.lam * (state.seen or state.total))
+    s = 1.0 / (state.lam * (state.seen or objective.total))
     v, beta = (state.mean_v, state.mean_beta) if state.epoch >= 1.0 else (state.v, state.beta)
-    implied = 0.0 if problem.intercept == "free" else s * state.strength * beta
+    implied = 0.0 if objective.free else s * state.strength * beta
     return s * v, state.centre + implied
 
 
-def trust_after(reached: float, estimate: float) -> float:
+def observe_gap(state: AscentState, evaluation: Evaluation) -> float:
+    """Take note of how far the estimate was off; returns the relative gap."""
+    gap = relative_gap(evaluation.primal, evaluation.dual)
+    if 0.0 < state.estimate < np.inf and not state.rough:
+        state.gap_ratio = gap_ratio(gap, state.estimate)
+    state.work = 0
+    return gap
+
+
+def gap_ratio(gap: float, estimate: float) -> float:
     """True gap / estimate, within reason.
 
     Examples
     --------
-    >>> trust_after(2e-3, 1e-3), trust_after(0.0, 1e-3), trust_after(1.0, 1e-3)
+    >>> gap_ratio(2e-3, 1e-3), gap_ratio(0.0, 1e-3), gap_ratio(1.0, 1e-3)
     (2.0, 0.2, 5.0)
     """
-    return min(max(reached / max(estimate, TINY), LEAST_TRUST), MOST_TRUST)
-
-
-def judged(state: DualState, w: Vector, b: float, primal: float, dual: float) -> Evaluation:
-    """An evaluation, which also tells how far to trust the estimates."""
-    if 0.0 < state.estimate < np.inf and not state.rough:
-        state.trust = trust_after(relative_gap(primal, dual), state.estimate)
-    state.work = 0
-    return Evaluation(w, b, primal, dual)
+    return min(max(gap / max(estimate, TINY), LEAST_RATIO), MOST_RATIO)

@@ -22,19 +22,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primalsvm.objective import Evaluation, Problem
+from primalsvm.data import Vector
+from primalsvm.objective import Objective
 from primalsvm.options import check_choice, check_integer, check_number
-from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_weight
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import BY_STEP, Settings
-from primalsvm.solvers.stochastic import Plan, StochasticState
-from primalsvm.team import Team
+from primalsvm.solvers.stochastic import Plan, StochasticSolver, StochasticState, weight_scale
 
 
 @dataclass(frozen=True)
-class Asset:
+class Asset(StochasticSolver):
     """Stochastic sub-gradient steps of length D_X/(D_G √j) with an η-weighted average.
 
     Parameters
@@ -80,7 +79,6 @@ class Asset:
     B: float | None = None
     M: int = 1000
     name: ClassVar[str] = "asset"
-    precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "M"):
@@ -91,11 +89,6 @@ class Asset:
             check_number(name, getattr(self, name), 0.0, open_low=True, none=True)
         check_choice("sampling", self.sampling, SAMPLINGS)
         check_number("average_from", self.average_from, 0.0, 1.0, none=True)
-
-    @property
-    def self_paced(self) -> bool:
-        """With n_iter given, exactly so many steps are taken."""
-        return self.n_iter is not None
 
     @property
     def sample(self) -> int:
@@ -115,56 +108,45 @@ class Asset:
             last=self.average_last,
         )
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> StochasticState:
+    def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
         """(w, b) = 0 at j = 0; or, from a previous state of as many features, that state's (w, b, j)."""
-        mean_weight = total_weight(batch) / shape(batch.rows)[0]
-        heaviest = float(batch.weight.values.max()) / mean_weight
-        settings = self.settings(problem, sampled_squared_norms(batch.rows, self.M), mean_weight, heaviest)
-        return stochastic.start(self.plan, settings, problem, batch, run, previous)
+        settings = self.settings(objective, objective.data.squared_norms(self.M), *weight_scale(objective.data))
+        return stochastic.start(self.plan, settings, objective, run, previous)
 
-    def advance(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> StochasticState:
-        """A chunk of steps."""
-        return stochastic.advance(self.plan, problem, batch, state, team)
-
-    def evaluate(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> Evaluation:
-        """P at the average, with the best b if it is free; D at the mean slopes."""
-        return stochastic.evaluate(self.plan, problem, batch, state, team)
-
-    def iterate(self, problem: Problem, batch: Batch, state: StochasticState) -> tuple[Vector, float]:
-        """The average so far."""
-        return stochastic.iterate(self.plan, state)
-
-    def settings(self, problem: Problem, norms: Vector, mean_weight: float = 1.0, heaviest: float = 1.0) -> Settings:
+    def settings(
+        self, objective: Objective, norms: Vector, mean_weight: float = 1.0, heaviest: float = 1.0
+    ) -> Settings:
         """The feasible set and the step, from ‖x‖² of sampled rows and the largest cᵢ/c̄."""
-        free = problem.intercept == "free"
+        free = objective.free
         if self.strongly_convex and free:
             raise ValueError("ASSET* (strongly_convex=True) has no free intercept: use fit_intercept=False")
-        constant = 1.0 if problem.intercept == "penalized" else 0.0
+        constant = 1.0 if objective.intercept == "penalized" else 0.0
         squared = norms + constant
-        longest = math.sqrt(float(squared.max()))
-        bound = (self.B or problem.targets.largest + longest * problem.radius) if free else 0.0
-        reach = self.D_X or math.hypot(problem.radius, bound)
-        size = self.D_G or self._gradient_size(problem, squared + float(free), longest, bound, heaviest)
+        radius, longest = objective.radius, math.sqrt(float(squared.max()))
+        bound = (self.B or objective.bounds.largest + longest * radius) if free else 0.0
+        reach = self.D_X or math.hypot(radius, bound)
+        size = self.D_G or _gradient_size(objective, squared + float(free), longest, bound, heaviest)
         root_step = 0.0 if self.strongly_convex else reach / size
         return Settings(
-            lam=problem.lam,
+            lam=objective.lam,
             offset=0.0,
             root_step=root_step,
-            radius=problem.radius,
+            radius=radius,
             constant=constant,
             intercept_step=root_step if free else 0.0,
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=BY_STEP,
-            tilt=problem.tilt,
+            tilt=objective.tilt,
         )
 
-    def _gradient_size(self, problem: Problem, squared: Vector, longest: float, bound: float, heaviest: float) -> float:
-        """D_G: the root mean square of ℓ'(0) (x, 1), where slopes are bounded; else a bound over all of X."""
-        loss = problem.loss
-        if math.isfinite(loss.slope_bound):
-            at_zero = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
-            steepest = at_zero if loss.of_signs else loss.slope_bound
-        else:
-            steepest = heaviest * loss.curvature * (problem.targets.largest + longest * problem.radius + bound)
-        return steepest * math.sqrt(float(np.mean(squared))) or 1.0
+
+def _gradient_size(objective: Objective, squared: Vector, longest: float, bound: float, heaviest: float) -> float:
+    """D_G: the root mean square of ℓ'(0) (x, 1), where slopes are bounded; else a bound over all of X."""
+    loss = objective.loss
+    if math.isfinite(loss.slope_bound):
+        at_zero = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
+        steepest = at_zero if loss.of_signs else loss.slope_bound
+    else:
+        steepest = heaviest * loss.curvature * (objective.bounds.largest + longest * objective.radius + bound)
+    return steepest * math.sqrt(float(np.mean(squared))) or 1.0

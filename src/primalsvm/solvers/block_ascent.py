@@ -1,139 +1,153 @@
 """Dual coordinate ascent over rows that do not fit in memory (after Yu, Hsieh, Chang and Lin 2010).
 
     for each epoch:
-        cut the rows into runs of neighbours, and shuffle the runs
+        divide the rows into runs of neighbours, and shuffle the runs
         for the next `RUNS` runs, a block B that fits in memory:
             read the rows and α_B                             (the system reads the next block meanwhile)
-            `SWEEPS` times: coordinate ascent over B, in a fresh order               `dual_ascent.ascend`
+            `SWEEPS` times: coordinate ascent over B, in a fresh order               `ascent.ascend`
             write α_B
 
 A block takes its runs from far-apart places, so that it looks like all rows even where a file is sorted by label. What
-is kept of v, the intercept and the mean of w is as in `dual_ascent`. α, one number a row, lives in a file; in memory
-are the labels, a block of the rows, and vectors of the size of w (to evaluate with a free intercept, also two more
-numbers a row).
+is kept of v, the intercept and the mean of w is as in `dual_ascent`. α is a handle, in a file; in memory are the
+labels, a block of the rows, and vectors of the size of w (to evaluate with a free intercept, also two more handles).
 
 Reading a block costs about as much as a sweep over it. A second sweep makes more of what was read (text, λ = 1e-6: a
-third fewer epochs; a third and a fifth sweep gain less than they cost), as rows that do not move sleep through it.
+third fewer epochs; a third and a fifth sweep gain less than they cost), as rows that do not move are left out of it.
 
-Certificate. v = Σ cᵢ αᵢ xᵢ is at hand: P, and what D needs with a free intercept, take one more pass.
+Certificate. v = Σ cᵢ αᵢ xᵢ is known: P, and what D needs with a free intercept, take one more pass.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import Batch, Distant, Vector, room_for, stored_bytes, take_batch
+from primalsvm import sums
+from primalsvm.data import Batch, Block, Dataset, Vector, Weights
+from primalsvm.data.blocks import combine_rows, scores_of
+from primalsvm.objective import Evaluation, Objective
 from primalsvm.solvers.ascent import (
-    DualState,
-    Part,
+    AscentState,
+    Shrinking,
+    VisitedRows,
     chunk_length,
     close_sweep,
-    judged,
+    estimate_gap,
+    observe_gap,
     own_point,
     start_state,
     visit,
 )
-from primalsvm.solvers.dual_ascent import TRUST_V_UNTIL, WORK_PER_EVALUATION
-from primalsvm.solvers.order import interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.solvers.protocol import Run
-from primalsvm.team import Team
+from primalsvm.solvers.dual_ascent import EXACT_V_BELOW, WORK_PER_EVALUATION
+from primalsvm.solvers.order import empty_order, write_order
+from primalsvm.solvers.protocol import Run, Traits
 
 RUNS = 32  # in a block: so few that each is read at the speed of the disk (60 MB: 1 MB of each column)
 SWEEPS = 2  # over a block that has been read
 BLOCK_BYTES = 2**28  # at most, also where memory would hold more: a block is what Ctrl-C has to wait for
 
 
+@dataclass(kw_only=True)
+class BlockState(AscentState):
+    """All that the solver remembers between two blocks."""
+
+    run_length: int  # rows in a run
+    runs: Vector = field(default_factory=lambda: np.zeros(0, np.int64))  # not read yet in this epoch
+
+
 @dataclass(frozen=True)
 class BlockAscent:
-    """Dual coordinate ascent over blocks of rows that are read from files.
+    """Dual coordinate ascent over blocks of rows, which are read from files.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import scipy.sparse as sp
-    >>> from primalsvm import Hinge, Problem
-    >>> from primalsvm.rows import Weights
-    >>> from primalsvm.solvers.drive import Stops, drive
-    >>> from primalsvm.sources.cache import CacheWriter
-    >>> from primalsvm.sources.filed import filed_rows
-    >>> X, y = sp.csr_matrix([[2.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [-2.0, -1.0]]), np.array([1.0, 1.0, -1.0, -1.0])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with CacheWriter(Path(folder) / "rows", 2) as writer:
-    ...         writer.append(X, y)
-    ...     with filed_rows(Path(folder) / "rows", at_once=24) as rows:
-    ...         batch = Batch(rows, y, Weights(np.ones(1), 0))
-    ...         drive(Problem(Hinge(), lam=0.1), batch, BlockAscent(), Stops()).status.value
+    >>> from primalsvm.data import as_dataset
+    >>> from primalsvm.losses import Hinge
+    >>> from primalsvm.objective import Problem
+    >>> from primalsvm.solvers.drive import drive
+    >>> from primalsvm.solvers.several import Several, Single
+    >>> from primalsvm.solvers.stops import Stops
+    >>> data = as_dataset(np.array([[2.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [-2.0, -1.0]]))
+    >>> objective = Problem(Hinge(), lam=0.1).on(data, np.array([1.0, 1.0, -1.0, -1.0]))
+    >>> drive(Single(objective), Several(BlockAscent()), Stops())[0].status.value
     'converged'
     """
 
     name: ClassVar[str] = "block_ascent"
-    precise: ClassVar[bool] = False
-    self_paced: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits("take")
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> DualState:
+    def start(self, objective: Objective, run: Run, previous: Any = None) -> BlockState:
         """α = 0, or the α of a previous state of as many rows."""
-        assert isinstance(batch.rows, Distant)
-        state = start_state(problem, batch, run, team, previous, room_for(batch.rows, batch.y.shape[0]), 0)
-        state.run_length = rows_in_run(batch.rows)
-        return state
+        return start_state(BlockState, objective, run, previous, run_length=rows_in_run(objective.data))
 
-    def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
+    def advance(self, objective: Objective, state: BlockState) -> BlockState:
         """One block: read it, sweep over it, write its α."""
-        assert isinstance(batch.rows, Distant)
-        m, length = batch.y.shape[0], state.run_length
+        data = objective.data
+        m, length = data.shape[0], state.run_length
         if not state.runs.shape[0]:
             state.runs = state.rng.permutation(-(-m // length))
             state.sweep_gap = 0.0
         chosen = rows_of(state.runs[:RUNS], length, m)
         state.runs = state.runs[RUNS:]
-        part = brought(batch, chosen, state)
-        if batch.rows.files is not None:
-            batch.rows.files.expect(rows_of(state.runs[:RUNS], length, m))
+        rows = read_rows(objective, chosen, state)
+        data.prefetch(rows_of(state.runs[:RUNS], length, m))
+        at_once = chunk_length(data)
         for sweep in range(SWEEPS):
-            starts = shuffled_runs(state.rng, chosen.shape[0])
-            awake = interleave(starts, run_length(chosen.shape[0]), chosen.shape[0], part.sleep, part.order)
-            at_once = chunk_length(part.batch, team)
-            for first in range(0, awake, at_once):
-                visit(problem, part, state, part.order[first : min(first + at_once, awake)], team)
+            n_active = write_order(state.rng, rows.shrinking.skip, rows.order)
+            for first in range(0, n_active, at_once):
+                visit(objective, rows, state, rows.order[first : min(first + at_once, n_active)])
             if sweep == 0:
                 first_gap, seen = state.sweep_gap, state.seen
         state.sweep_gap, state.seen = first_gap, seen  # those of one sweep over all rows
-        state.alpha[chosen] = part.alpha
-        state.awake = m
+        state.alpha[chosen] = rows.alpha
         state.epoch += chosen.shape[0] / m
         state.worth_evaluating = False
         if not state.runs.shape[0]:
             state.epoch = float(round(state.epoch))
-            promising = close_sweep(problem, batch, state)
+            promising = estimate_gap(objective, state, close_sweep(objective, state))
             state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
             state.finished = not (state.certify or state.rough) and state.estimate <= state.target
         return state
 
-    def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
+    def evaluate(self, objective: Objective, state: BlockState) -> Evaluation:
         """P at the running mean of w, with the best b if it is free; D at α."""
-        if state.target < TRUST_V_UNTIL:
-            state.v = team.combine(batch, state.alpha)
-        w, b = own_point(problem, state)
-        allowed = problem.balanced(batch, state.alpha)
-        scores, change = team.scores_and_combine(batch, w, allowed - state.alpha)
-        dual = problem.dual_value(batch, allowed, *problem.combined(batch, allowed, team, state.v + change))
-        if problem.intercept == "free":
-            b = problem.best_intercept(batch, scores, b)
-        return judged(state, w, b, problem.value_at(batch, scores, w, b), dual)
+        data, alpha = objective.data, state.alpha
+        combination = v = data.combine(alpha) if state.target < EXACT_V_BELOW else state.v
+        w, b = own_point(objective, state)
+        allowed = objective.balanced(alpha)
+        if allowed is alpha:
+            scores = data.scores(w)
+        else:  # both in one pass
+            scores, change = data.zeros(), data.map(sums.difference, allowed, alpha)
+            moved = data.reduce(partial(scores_and_combination, w), scores, data.weights, change, rows=True)
+            combination = v + moved
+        dual = objective.dual_value(allowed, *objective.combined(allowed, combination))
+        if objective.free:
+            b = objective.best_intercept(scores, b)
+        return Evaluation(w, b, objective.value_at(scores, w, b), dual, details=v)
 
-    def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:
+    def iterate(self, objective: Objective, state: BlockState) -> tuple[Vector, float]:
         """The running mean of w, and b (if free, its centre)."""
-        return own_point(problem, state)
+        return own_point(objective, state)
+
+    def observe(self, objective: Objective, state: BlockState, evaluation: Evaluation) -> None:
+        """Take note of how far the estimate was off."""
+        state.v = evaluation.details
+        observe_gap(state, evaluation)
 
 
-def rows_in_run(rows: Distant) -> int:
+def scores_and_combination(w: Vector, block: Block, scores: Vector, weight: Weights, alpha: Vector) -> Vector:
+    """Σ cᵢ αᵢ xᵢ of a piece; its scores ← ⟨w, xᵢ⟩."""
+    scores_of(block, w, scores)
+    out = np.zeros(w.shape[0])
+    combine_rows(block, weight, alpha, out)
+    return out
+
+
+def rows_in_run(data: Dataset) -> int:
     """Neighbours that are read together: so many that `RUNS` runs are a block."""
-    assert rows.files is not None
-    at_once = min(rows.files.at_once, BLOCK_BYTES)
-    return max(1, at_once * rows.n_rows // max(stored_bytes(rows), 1) // RUNS)
+    return max(1, int(min(data.bytes_at_once, BLOCK_BYTES)) * data.shape[0] // max(data.nbytes, 1) // RUNS)
 
 
 def rows_of(runs: Vector, length: int, m: int) -> Vector:
@@ -148,14 +162,13 @@ def rows_of(runs: Vector, length: int, m: int) -> Vector:
     return rows[rows < m]
 
 
-def brought(batch: Batch, chosen: Vector, state: DualState) -> Part:
-    """The chosen rows, read, with what is kept of each while they are here."""
-    n = chosen.shape[0]
-    return Part(
-        batch=take_batch(batch, chosen),
-        alpha=state.alpha[chosen],
+def read_rows(objective: Objective, chosen: Vector, state: BlockState) -> VisitedRows:
+    """The chosen rows, with what is kept of each while they are in memory."""
+    data, n = objective.data, chosen.shape[0]
+    return VisitedRows(
+        batch=Batch(data.take(chosen), data.get(objective.y, chosen), data.get(data.weights, chosen)),
+        alpha=data.get(state.alpha, chosen),
         norms=np.full(n, -1.0),
-        sleep=np.zeros(n, np.uint8),
-        nap=np.zeros(n, np.uint8),
-        order=room_for_order(n),
+        shrinking=Shrinking.of(n),
+        order=empty_order(n),
     )

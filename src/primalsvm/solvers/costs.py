@@ -8,7 +8,7 @@ needs 50 ns for each row; a pass over all rows reads a dense entry in 0.4 ns; BL
 
 from typing import NamedTuple
 
-from primalsvm.rows import CSR, Rows, shape, stored
+from primalsvm.data import Dataset
 
 SPARSE_ENTRY = 2.0  # of a visit, or a pass
 DENSE_PASS = 0.4
@@ -37,9 +37,9 @@ class Size(NamedTuple):
     sparse: bool
 
     @classmethod
-    def of(cls, rows: Rows) -> "Size":
-        """That of rows."""
-        return cls(*shape(rows), stored(rows), isinstance(rows, CSR))
+    def of(cls, data: Dataset) -> "Size":
+        """That of the rows of a data set."""
+        return cls(*data.shape, data.entries, data.sparse)
 
 
 def visits(size: Size) -> float:

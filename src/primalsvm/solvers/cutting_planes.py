@@ -4,8 +4,8 @@
             δ = −H ∇P(w)   H by limited-memory BFGS                    while that lowers P fast
               = w̃ − w      every other time, once P falls by less than tol · P a step
             t              where the slope of P along δ is nearly 0
-            w ← w + t δ    if that is lower; the plane at w + t δ is new
-            and after δ = w̃ − w so is the plane at w + (t + μ (1 − t)) δ
+            w ← w + t δ    if that is lower; the plane at w + t δ is added
+            and after δ = w̃ − w also the plane at w + (t + μ (1 − t)) δ
     until P(w) − bound ≤ tol · P(w)
 
 A plane at w proves P* ≥ P(w) − ‖∇P(w)‖²/(2λ). A mean over very many pairs is all but smooth: quasi-Newton steps make
@@ -23,15 +23,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from primalsvm.data import Vector, inner
 from primalsvm.objective import Evaluation
-from primalsvm.ranking import Plane, Ranking
-from primalsvm.rows import Batch, Vector, inner, shape
+from primalsvm.ranking import Plane, RankingObjective
 from primalsvm.solvers.planes import Planes
-from primalsvm.solvers.protocol import Run
-from primalsvm.team import Team
+from primalsvm.solvers.protocol import Run, Traits
 
 MEMORY = 30  # steps that quasi-Newton remembers
-FLAT = 0.3  # of its slope at the start: how flat P shall be at the end of a quasi-Newton step,
+FLAT = 0.3  # of its slope at the start: how flat P is to be at the end of a quasi-Newton step,
 FLATTER = 0.1  # … and of a step to the model's least point
 TRIALS = 20  # of a step's length at most;
 KINKED = 10  # … with more than this, P has a kink there
@@ -79,38 +78,38 @@ class CuttingPlanes:
 
     Examples
     --------
-    >>> from primalsvm.inputs import as_batch
-    >>> from primalsvm.ranking import judged
-    >>> from primalsvm.solvers.drive import Stops, drive
+    >>> from primalsvm.data import as_dataset
+    >>> from primalsvm.ranking import Ranking, ranking_targets
+    >>> from primalsvm.solvers.drive import drive
+    >>> from primalsvm.solvers.several import Several, Single
+    >>> from primalsvm.solvers.stops import Stops
     >>> X, relevance = np.array([[3.0], [1.0], [1.5]]), np.array([2.0, 0.0, 1.0])
-    >>> batch = as_batch(X, np.zeros(3))._replace(y=judged(np.zeros(3, int), relevance))
-    >>> drive(Ranking(lam=0.01), batch, CuttingPlanes(), Stops()).w.round(3)
+    >>> objective = Ranking(lam=0.01).on(as_dataset(X), ranking_targets(np.zeros(3, int), relevance))
+    >>> drive(Single(objective), Several(CuttingPlanes()), Stops())[0].w.round(3)
     array([2.])
     """
 
     name: ClassVar[str] = "cutting_planes"
-    precise: ClassVar[bool] = False
-    self_paced: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits("passes")
 
-    def start(self, problem: Ranking, batch: Batch, run: Run, team: Team, previous: Any = None) -> CuttingState:
+    def start(self, objective: RankingObjective, run: Run, previous: Any = None) -> CuttingState:
         """At w = 0, or where a previous run with as many features ended."""
-        d = shape(batch.rows)[1]
+        d = objective.data.shape[1]
         w = np.zeros(d)
         if isinstance(previous, CuttingState) and previous.w.shape == (d,):
             w = previous.w.copy()
-        return continue_from(problem, batch, w, Planes.none(d), run.target, team, run.certify)
+        return continue_from(objective, w, Planes.none(d), run.target, run.certify)
 
-    def advance(self, problem: Ranking, batch: Batch, state: CuttingState, team: Team) -> CuttingState:
+    def advance(self, objective: RankingObjective, state: CuttingState) -> CuttingState:
         """One step, and the bound with its planes."""
         before = state.primal, state.bound
-        gradient = problem.lam * state.w + state.g
+        gradient = objective.lam * state.w + state.g
         if state.moves and not state.by_model:
-            falls = quasi_newton_step(problem, batch, state, gradient, team)
-            state.by_model = not falls
+            state.by_model = not quasi_newton_step(objective, state, gradient)
         else:
-            model_step(problem, batch, state, gradient, team)
+            model_step(objective, state, gradient)
             state.by_model = False
-        raise_bound(problem, state)
+        raise_bound(objective, state)
         state.futile = state.futile + 1 if (state.primal, state.bound) == before else 0
         state.steps += 1
         state.epoch = float(state.steps)
@@ -118,60 +117,63 @@ class CuttingPlanes:
         state.finished = state.futile >= FUTILE or (near and not state.certify)
         return state
 
-    def evaluate(self, problem: Ranking, batch: Batch, state: CuttingState, team: Team) -> Evaluation:
+    def evaluate(self, objective: RankingObjective, state: CuttingState) -> Evaluation:
         """P at the best point, and the bound."""
         return Evaluation(state.w, 0.0, state.primal, state.bound)
 
-    def iterate(self, problem: Ranking, batch: Batch, state: CuttingState) -> tuple[Vector, float]:
+    def iterate(self, objective: RankingObjective, state: CuttingState) -> tuple[Vector, float]:
         """The best point."""
         return state.w, 0.0
 
+    def observe(self, objective: RankingObjective, state: CuttingState, evaluation: Evaluation) -> None:
+        """An evaluation shows nothing new."""
+
 
 def continue_from(
-    problem: Ranking, batch: Batch, w: Vector, planes: Planes, target: float, team: Team, certify: bool = True
+    objective: RankingObjective, w: Vector, planes: Planes, target: float, certify: bool = True
 ) -> CuttingState:
     """A state at w that knows some planes already, to which that at w is added."""
-    scores = team.scores(batch.rows, w)
-    plane = problem.plane_at(scores, team)
-    g = problem.combined(batch, plane.r, team)
+    scores = objective.scores(w)
+    plane = objective.plane_at(scores)
+    g = objective.combined(plane.r)
     planes.add(plane.h, g)
-    state = CuttingState(w, scores, g, problem.value_at(plane, scores, w), planes, target, certify)
-    raise_bound(problem, state)
+    state = CuttingState(w, scores, g, objective.value_at(plane, scores, w), planes, target, certify)
+    raise_bound(objective, state)
     return state
 
 
-def raise_bound(problem: Ranking, state: CuttingState) -> None:
+def raise_bound(objective: RankingObjective, state: CuttingState) -> None:
     """The best bound that the planes prove, and w̃."""
     accuracy = MODEL_ACCURACY * max(state.gap, 0.1 * state.target * state.primal)
-    bound, state.least = state.planes.bound(problem.lam, accuracy)
+    bound, state.least = state.planes.bound(objective.lam, accuracy)
     state.bound = max(state.bound, bound)
 
 
-def quasi_newton_step(problem: Ranking, batch: Batch, state: CuttingState, gradient: Vector, team: Team) -> bool:
+def quasi_newton_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> bool:
     """A step along −H ∇P; whether P falls fast that way."""
     delta = -inverse_hessian_times(gradient, state.moves, state.changes)
-    found = search(problem, batch, state, delta, gradient, 1.0, FLAT, team)
+    found = line_search(objective, state, delta, gradient, 1.0, FLAT)
     if found is None:
         state.moves, state.changes = [], []
         return False
-    fall = take(problem, batch, state, delta, gradient, found, team)
+    fall = move(objective, state, delta, gradient, found)
     if fall <= 0.0:
         state.moves, state.changes = [], []
     return fall > state.target * state.primal and found.trials <= KINKED
 
 
-def model_step(problem: Ranking, batch: Batch, state: CuttingState, gradient: Vector, team: Team) -> None:
+def model_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> None:
     """A step towards w̃, and a plane beyond its end."""
     delta = state.least - state.w
     before = state.scores
-    found = search(problem, batch, state, delta, gradient, state.length, FLATTER, team)
-    along = team.scores(batch.rows, delta) if found is None else found.along
+    found = line_search(objective, state, delta, gradient, state.length, FLATTER)
+    along = objective.scores(delta) if found is None else found.along
     t = 0.0 if found is None else found.t
     if found is not None:
-        take(problem, batch, state, delta, gradient, found, team)
+        move(objective, state, delta, gradient, found)
     state.length = min(1.0, max(2.0 * t, SHORTEST))
-    h, r = problem.plane_at(before + (t + BEYOND * (1.0 - t)) * along, team)
-    state.planes.add(h, problem.combined(batch, r, team))
+    h, r = objective.plane_at(before + (t + BEYOND * (1.0 - t)) * along)
+    state.planes.add(h, objective.combined(r))
 
 
 class Found(NamedTuple):
@@ -183,15 +185,8 @@ class Found(NamedTuple):
     trials: int
 
 
-def search(
-    problem: Ranking,
-    batch: Batch,
-    state: CuttingState,
-    delta: Vector,
-    gradient: Vector,
-    t: float,
-    flat: float,
-    team: Team,
+def line_search(
+    objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, t: float, flat: float
 ) -> Found | None:
     """A t > 0 at which the slope of P along δ is at most `flat` of that at 0; None: P does not fall along δ.
 
@@ -200,11 +195,11 @@ def search(
     slope = float(inner(gradient, delta))
     if not slope < 0.0:
         return None
-    along = team.scores(batch.rows, delta)
-    bend, tilt = problem.lam * float(inner(delta, delta)), problem.lam * float(inner(state.w, delta))
+    along = objective.scores(delta)
+    bend, tilt = objective.lam * float(inner(delta, delta)), objective.lam * float(inner(state.w, delta))
     low, at_low, high, at_high = 0.0, slope, np.inf, np.inf
     for trials in range(1, TRIALS + 1):
-        plane = problem.plane_at(state.scores + t * along, team)
+        plane = objective.plane_at(state.scores + t * along)
         at_t = tilt + t * bend + float(inner(plane.r, along))
         if abs(at_t) <= -flat * slope or trials == TRIALS:
             break
@@ -220,18 +215,16 @@ def search(
     return Found(t, plane, along, trials)
 
 
-def take(
-    problem: Ranking, batch: Batch, state: CuttingState, delta: Vector, gradient: Vector, found: Found, team: Team
-) -> float:
-    """Keep the plane at the end of a search, and go there if P is lower: by how much it is."""
-    g = problem.combined(batch, found.plane.r, team)
+def move(objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, found: Found) -> float:
+    """Add the plane at the end of a search, and go there if P is lower; returns by how much it is."""
+    g = objective.combined(found.plane.r)
     state.planes.add(found.plane.h, g)
     w, scores = state.w + found.t * delta, state.scores + found.t * found.along
-    fall = state.primal - problem.value_at(found.plane, scores, w)
+    fall = state.primal - objective.value_at(found.plane, scores, w)
     if fall > 0.0:
-        move, change = w - state.w, problem.lam * w + g - gradient
-        if inner(move, change) > CURVED * np.sqrt(inner(move, move) * inner(change, change)):
-            state.moves = [*state.moves[1 - MEMORY :], move]
+        step, change = w - state.w, objective.lam * w + g - gradient
+        if inner(step, change) > CURVED * np.sqrt(inner(step, step) * inner(change, change)):
+            state.moves = [*state.moves[1 - MEMORY :], step]
             state.changes = [*state.changes[1 - MEMORY :], change]
         state.w, state.scores, state.g, state.primal = w, scores, g, state.primal - fall
     return fall

@@ -3,7 +3,7 @@
     maximise D(α) over one αᵢ at a time                       (Hsieh et al. 2008; Shalev-Shwartz and Zhang 2013)
 
     v = Σ cᵢ αᵢ xᵢ,  s = 1/(λ Σc),  w = s v
-    for i in a fresh order of the rows that are awake:
+    for i in a fresh order of the active rows:
         p  = s ⟨v, xᵢ⟩ + b
         q  = s cᵢ (‖xᵢ‖² + ρ) / ω
         α' = argmax −ℓ*(−α') − p (α' − αᵢ) − q/2 (α' − αᵢ)²         `Loss.dual_step`
@@ -18,21 +18,21 @@ at least q/2 (α' − αᵢ)², and D by that less (ω − 1) q/2 (α' − αᵢ
 
 First sweep. Where λm is large, the first sweep solves the problem of the rows seen so far: s = 1/(λ Σ_seen c).
 
-Shrinking. A row that does not move, nor would if its score changed by `SLACK`, sleeps for 1, 3, 7, … sweeps, and starts
-over when it moves. Nothing has to be undone: everyone wakes up, and the certificate looks at all rows.
+Shrinking. A row that does not move, nor would if its score changed by `SLACK`, is inactive for 1, 3, 7, … sweeps, and
+starts over when it moves. Nothing has to be undone: every row becomes active again, and the certificate looks at all.
 
-Copies. Once few rows move, they lie far apart, and reading them costs more than the arithmetic. They are then copied
-side by side, and `COPIED_SWEEPS` sweeps over the copies (in the cache, if it holds them) follow each sweep over all.
-Where a path has foreseen who sleeps (`path`), copies of all others are swept over until an evaluation tells who should
-not have, unless these are many.
+Working set. Once few rows move, they are far apart in memory, and reading them costs more than the arithmetic. They are
+then copied side by side, and `WORKING_SET_SWEEPS` sweeps over the copies (in the cache, if it holds them) follow each
+sweep over all rows. On a path whose rows have been screened (`screening`), the working set is of all rows that are not
+screened out, unless these are many; sweeps go over it until an evaluation has looked at the others.
 
-Primal point. w(α) swings about on its way to w*: what is returned is a running mean of w over the sweeps, longer the
+Primal point. w(α) oscillates on its way to w*: what is returned is a running mean of w over the sweeps, longer the
 slower they progress, whose P is lower by a quarter on text, while D is that of α itself.
 
-Threads. Each member takes a part of a chunk with its own copy of v. All pull v the same way at first, so a member
-counts its own changes as many times as there are members (as CoCoA+, Ma et al. 2015), later half as cautiously. The
-changes are added with the step in [0, 1] that is best for D along their sum (D is concave), so a chunk never makes D
-worse; the same `n_jobs` gives the same bits.
+Threads. Each thread takes a part of a chunk with its own copy of v. At first all change v in the same direction, so a
+thread counts its own changes as many times as there are threads (as CoCoA+, Ma et al. 2015), later about half as often.
+The changes are added with the step in [0, 1] that is best for D along their sum (D is concave), so a chunk never makes
+D worse; the same `n_jobs` gives the same bits.
 """
 
 from dataclasses import dataclass
@@ -40,33 +40,60 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import Batch, Vector, in_memory, shape, stored_bytes, take_batch
-from primalsvm.solution import relative_gap
+from primalsvm.data import Batch, Dataset, Vector
+from primalsvm.objective import Evaluation, Objective
 from primalsvm.solvers.ascent import (
-    LONGEST_NAP,
-    SLACK,
-    Copies,
-    DualState,
-    Part,
+    AscentState,
+    Shrinking,
+    VisitedRows,
     chunk_length,
     close_sweep,
-    foresee,
-    judged,
+    estimate_gap,
+    observe_gap,
     own_point,
     start_state,
     visit,
 )
-from primalsvm.solvers.order import interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.solvers.protocol import Point, Run
-from primalsvm.team import Team
+from primalsvm.solvers.order import empty_order, write_order
+from primalsvm.solvers.protocol import Point, Run, Traits
+from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathMemory, PathStart, predict, screen
 
-COPIED_SWEEPS = 4  # over the copies, for each one over all rows (text: 3 to 5 best)
-COPIED_SHARE = 0.07  # of the input's bytes, that the copies may take
-FORESEEN_SWEEPS = 30  # over the copies of those who are foreseen to move, before an evaluation looks at the others
-FORESEEN_SHARE = 0.2  # of the input's bytes, that they may take
-TRUST_V_UNTIL = 1e-7  # relative gap below which v is recomputed from α first: its rounding may add up to 1e-12
-WORK_PER_EVALUATION = 5.0  # evaluations stay under a fifth of the work
+WORKING_SET_SWEEPS = 4  # over the working set, for each one over all rows (text: 3 to 5 best)
+WORKING_SET_SHARE = 0.07  # of the bytes of all rows, that its copies may take
+SCREENED_SWEEPS = 30  # over the rows that are not screened out, before an evaluation looks at the others
+SCREENED_SHARE = 0.2  # of the bytes of all rows, that they may take
+SCREENINGS = 2  # evaluations that may find rows that should not be screened out; then sweeps are as everywhere
+EARLY_MEMORY = 0.2  # share of the first sweep in the running mean of w, if the first began near the solution
+EXACT_V_BELOW = 1e-7  # target below which v is recomputed from α for an evaluation: its rounding may add up to 1e-12
+WORK_PER_EVALUATION = 5.0  # visits to each row: evaluations stay under a fifth of the work
+
+
+@dataclass
+class WorkingSet:
+    """Copies of the rows that sweeps go over."""
+
+    chosen: Vector  # their numbers
+    rows: VisitedRows
+    sweeps_left: int
+
+
+@dataclass(kw_only=True)
+class DualState(AscentState):
+    """All that the solver remembers between two chunks."""
+
+    norms: Vector  # ‖xᵢ‖²; −1: not known yet
+    order: Vector  # of this sweep
+    n_active: int = 0  # rows in it
+    position: int = 0  # how many of them have been visited
+    shared: bool  # problems take turns on these rows
+    shrinking: Shrinking
+    working_set: WorkingSet | None = None
+    screenings: int = 0  # evaluations that may still look for rows that should not be screened out
+    scores: Vector | None = None  # at the last evaluation, b included
+
+    def release(self) -> None:
+        """Drop what a later run does not start from."""
+        self.working_set, self.thread_v = None, self.thread_v[:0]
 
 
 @dataclass(frozen=True)
@@ -76,7 +103,7 @@ class DualAscent:
     Parameters
     ----------
     shrinking : bool
-        Let rows that do not move sleep for some sweeps.
+        Leave rows that do not move out of some sweeps.
 
     Examples
     --------
@@ -90,108 +117,163 @@ class DualAscent:
 
     shrinking: bool = True
     name: ClassVar[str] = "dual_ascent"
-    precise: ClassVar[bool] = True
-    self_paced: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, path=True)
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> DualState:
+    def start(self, objective: Objective, run: Run, previous: Any = None) -> DualState:
         """α = 0, or the α of a previous state of as many rows."""
-        m, _ = shape(in_memory(batch.rows))
-        state = start_state(problem, batch, run, team, previous, np.zeros(m), m)
-        if not self.shrinking:
-            state.sleep, state.nap, state.foreseen = state.sleep[:0], state.nap[:0], 0
+        check_in_memory(objective.data)
+        batch = batch_of(objective)
+        m = batch.y.shape[0]
+        screened = isinstance(previous, PathStart)
+        state = start_state(
+            DualState, objective, run, previous,
+            norms=previous.norms if screened else np.full(m, -1.0),
+            order=empty_order(m),
+            shared=run.shared,
+            shrinking=Shrinking.of(m if self.shrinking else 0),
+        )  # fmt: skip
+        if screened and self.shrinking:
+            state.screenings = SCREENINGS
+            state.gap_ratio = max(1.0, previous.gap_ratio)
+            screen(
+                batch.y, batch.weight, objective.loss, previous.scores, previous.slack, state.alpha, *state.shrinking
+            )
         return state
 
-    def advance(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> DualState:
+    def advance(self, objective: Objective, state: DualState) -> DualState:
         """One chunk of coordinate steps; at the end of a sweep, the intercept's centre and the estimate of the gap."""
-        if state.position >= state.awake:
+        batch = batch_of(objective)
+        if state.position >= state.n_active:
             self._begin_sweep(batch, state)
-        part = state.part(batch)
-        order = part.order[state.position : min(state.position + chunk_length(batch, team, state.shared), state.awake)]
-        visit(problem, part, state, order, team)
-        if state.copies is not None:
-            state.alpha[state.copies.chosen[order]] = part.alpha[order]
-        state.position += order.shape[0]
+        rows = visited_rows(batch, state)
+        last = min(state.position + chunk_length(objective.data, state.shared), state.n_active)
+        order = rows.order[state.position : last]
+        visit(objective, rows, state, order)
+        if state.working_set is not None:
+            state.alpha[state.working_set.chosen[order]] = rows.alpha[order]
+        state.position = last
         state.worth_evaluating = False
-        if state.position >= state.awake:
-            self._end_sweep(problem, batch, state)
+        if state.position >= state.n_active:
+            self._end_sweep(objective, state)
         return state
 
     def _begin_sweep(self, batch: Batch, state: DualState) -> None:
         """Choose what to sweep over, and in which order."""
-        if state.copied_sweeps > 0:
-            state.copied_sweeps -= 1
-        elif state.copies is not None:
-            state.copies = None
-        elif state.foreseen:
-            copy_moving(batch, state, state.nap < LONGEST_NAP, FORESEEN_SHARE, FORESEEN_SWEEPS)
+        working_set = state.working_set
+        if working_set is not None and working_set.sweeps_left > 0:
+            working_set.sweeps_left -= 1
+        elif working_set is not None:
+            state.working_set = None
+        elif state.screenings:
+            copied = state.shrinking.pause < LONGEST_PAUSE
+            state.working_set = working_set_of(batch, state, copied, SCREENED_SHARE, SCREENED_SWEEPS)
         elif self.shrinking and state.epoch > 2.0:
-            copy_moving(batch, state, state.nap == 0, COPIED_SHARE, COPIED_SWEEPS)
-        part = state.part(batch)
-        m = part.alpha.shape[0]
-        state.awake = interleave(shuffled_runs(state.rng, m), run_length(m), m, part.sleep, part.order)
+            copied = state.shrinking.pause == 0
+            state.working_set = working_set_of(batch, state, copied, WORKING_SET_SHARE, WORKING_SET_SWEEPS)
+        rows = visited_rows(batch, state)
+        state.n_active = write_order(state.rng, rows.shrinking.skip, rows.order)
         state.position = 0
         state.sweep_gap = 0.0
 
-    def _end_sweep(self, problem: Problem, batch: Batch, state: DualState) -> None:
+    def _end_sweep(self, objective: Objective, state: DualState) -> None:
+        """Estimate the gap; decide whether to evaluate."""
         state.epoch += 1.0
-        promising = close_sweep(problem, batch, state)
-        if state.awake == 0:
-            state.worth_evaluating, state.copied_sweeps = state.foreseen > 0, 0
+        gap = close_sweep(objective, state, EARLY_MEMORY if state.screenings else 0.0)
+        working_set = state.working_set
+        if state.n_active == 0:  # a sweep over no rows tells nothing
+            state.worth_evaluating = state.screenings > 0
+            if working_set is not None:
+                working_set.sweeps_left = 0
             return
-        if state.copies is not None and not state.foreseen:  # the other rows have a say too
-            state.copied_sweeps = 0 if promising else state.copied_sweeps
+        promising = estimate_gap(objective, state, gap)
+        if working_set is not None and not state.screenings:
+            if promising:  # the other rows matter as well
+                working_set.sweeps_left = 0
             return
-        others = state.copies is not None and state.copied_sweeps == 0
-        state.worth_evaluating = promising or others or state.work >= WORK_PER_EVALUATION * batch.y.shape[0]
+        last = working_set is not None and working_set.sweeps_left == 0
+        enough_work = state.work >= WORK_PER_EVALUATION * objective.data.shape[0]
+        state.worth_evaluating = promising or last or enough_work
         state.finished = not (state.certify or state.rough) and state.estimate <= state.target
 
-    def evaluate(self, problem: Problem, batch: Batch, state: DualState, team: Team) -> Evaluation:
+    def evaluate(self, objective: Objective, state: DualState) -> Evaluation:
         """P at the running mean of w, with the best b if it is free; D at α."""
-        if state.target < TRUST_V_UNTIL:
-            state.v = team.combine(batch, state.alpha)
-        dual = problem.lower_bound(batch, state.alpha, team, state.v)
-        w, b = own_point(problem, state)
-        b, primal, scores = problem.evaluate_primal(batch, w, b, team)
+        v = objective.data.combine(state.alpha) if state.target < EXACT_V_BELOW else state.v
+        dual = objective.lower_bound(state.alpha, v)
+        w, b = own_point(objective, state)
+        b, primal, scores = objective.evaluate_primal(w, b)
         scores += b
-        state.scores = scores
-        evaluation = judged(state, w, b, primal, dual)
-        if state.foreseen and relative_gap(primal, dual) > state.target:
-            foresee(batch, problem.loss, scores, SLACK, state.alpha, state.sleep, state.nap)
-            state.foreseen, state.copies, state.copied_sweeps = state.foreseen - 1, None, 0
-        return evaluation
+        return Evaluation(w, b, primal, dual, details=(v, scores))
 
-    def iterate(self, problem: Problem, batch: Batch, state: DualState) -> tuple[Vector, float]:
+    def iterate(self, objective: Objective, state: DualState) -> tuple[Vector, float]:
         """The running mean of w, and b (if free, its centre)."""
-        return own_point(problem, state)
+        return own_point(objective, state)
 
-    def hand_over(self, problem: Problem, batch: Batch, state: DualState) -> Point:
+    def observe(self, objective: Objective, state: DualState, evaluation: Evaluation) -> None:
+        """Note how far the estimate was off; activate rows that should not have been screened out."""
+        state.v, state.scores = evaluation.details
+        gap = observe_gap(state, evaluation)
+        if state.screenings and gap > state.target:
+            batch = batch_of(objective)
+            screen(batch.y, batch.weight, objective.loss, state.scores, SLACK, state.alpha, *state.shrinking)
+            state.screenings -= 1
+            state.working_set = None
+
+    def hand_over(self, objective: Objective, state: DualState) -> Point:
         """α, and the running mean of w."""
-        w, b = own_point(problem, state)
+        w, b = own_point(objective, state)
         return Point(state.alpha, b, w)
 
+    def path_start(self, state: Any, memory: PathMemory | None, lam: float) -> tuple[Any, PathMemory | None]:
+        """Where to begin at the next λ of a path: at the last solution, with the scores that the last two predict."""
+        if not (self.shrinking and isinstance(state, DualState) and state.scores is not None):
+            return state, None
+        scores, centre, slack = predict(lam, state.lam, state.scores, state.centre, memory)
+        begin = PathStart(state.alpha, centre, state.v.copy(), state.norms, scores, slack, state.gap_ratio)
+        return begin, PathMemory(state.lam, state.scores, state.centre, scores)
 
-def copy_moving(batch: Batch, state: DualState, moving: Vector, share: float, sweeps: int) -> None:
-    """Have the next sweeps go over copies of the rows that move, with what is kept of each, if these are few."""
-    chosen = np.flatnonzero(moving)
-    if not 0 < stored_bytes(batch.rows, chosen) <= share * stored_bytes(batch.rows):
-        return
-    part = Part(
-        batch=take_batch(batch, chosen),
+
+def check_in_memory(data: Dataset) -> None:
+    """Raise a ValueError unless kernels can visit rows in any order."""
+    if data.block is None:
+        raise ValueError(
+            "this solver reads rows one by one, out of order, so they have to be kept in memory: raise the budget for "
+            "them, or use solver='newton'"
+        )
+
+
+def batch_of(objective: Objective) -> Batch:
+    """The rows with their targets and weights, for kernels."""
+    return Batch(objective.data.block, objective.data.to_array(objective.y), objective.data.weights)
+
+
+def visited_rows(batch: Batch, state: DualState) -> VisitedRows:
+    """What this sweep goes over."""
+    if state.working_set is not None:
+        return state.working_set.rows
+    return VisitedRows(batch, state.alpha, state.norms, state.shrinking, state.order)
+
+
+def working_set_of(batch: Batch, state: DualState, copied: Vector, share: float, sweeps: int) -> WorkingSet | None:
+    """Copies of some rows, with what is kept of each; None if there is none, or more than a share of all bytes."""
+    chosen = np.flatnonzero(copied)
+    if not 0 < batch.rows.nbytes_of(chosen) <= share * batch.rows.nbytes_of():
+        return None
+    rows = VisitedRows(
+        batch=Batch(batch.rows.take(chosen), batch.y[chosen], batch.weight.take(chosen)),
         alpha=state.alpha[chosen],
         norms=state.norms[chosen],
-        sleep=state.sleep[chosen],
-        nap=state.nap[chosen],
-        order=room_for_order(chosen.shape[0]),
+        shrinking=Shrinking(state.shrinking.skip[chosen], state.shrinking.pause[chosen]),
+        order=empty_order(chosen.shape[0]),
     )
-    state.copies, state.copied_sweeps = Copies(chosen, part), sweeps - 1
+    return WorkingSet(chosen, rows, sweeps - 1)
 
 
-def sharpen(problem: Problem, batch: Batch, alpha: Vector, centre: float, sweeps: int, team: Team) -> Vector:
+def improve_dual(objective: Objective, alpha: Vector, centre: float, sweeps: int) -> Vector:
     """A dual point better than α, by some sweeps of dual ascent around the intercept `centre`."""
     solver = DualAscent(shrinking=False)
-    run = Run(target=TRUST_V_UNTIL, certify=True, max_iter=sweeps, seed=0)
-    state = solver.start(problem, batch, run, team, Point(alpha, centre))
+    run = Run(target=EXACT_V_BELOW, certify=True, max_iter=sweeps, seed=0)
+    state = solver.start(objective, run, Point(alpha, centre))
     while state.epoch < sweeps:
-        state = solver.advance(problem, batch, state, team)
+        state = solver.advance(objective, state)
     found: Vector = state.alpha
     return found

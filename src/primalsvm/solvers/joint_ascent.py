@@ -1,90 +1,80 @@
 """Dual coordinate ascent on many problems at once: the same rows, other labels (one class against the rest).
 
     V = [v₁ … v_K],  v_k = Σ cᵢ α_ik xᵢ                                     one row of V for each feature
-    for i in a fresh order of the rows:
+    for i in a fresh order of the active rows:
         p  = s Vᵀxᵢ + b                                                    one pass over the row, for all k
         α'_k = argmax −ℓ*(−α') − p_k (α' − α_ik) − q/2 (α' − α_ik)²          `Loss.dual_step`, for each k
         V += xᵢ (cᵢ (α' − α_i))ᵀ                                            one more, if any of them has moved
 
 Each problem is that of `dual_ascent`, with the same steps, intercepts, over-relaxation and running mean; what is new is
-that a row is read once for all of them, and that the K numbers that each of its entries meets lie side by side
-(`vectors`). A row sleeps when no problem would move it. A problem that is certified is taken out, and the others go on.
+that a row is read once for all of them, and that the K numbers that each of its entries meets are stored side by side
+(`data.vectors`). A row is inactive when no problem would move it. A problem that is solved is taken out, and the others
+go on. After `SWEEPS` sweeps all are handed over, to be solved one by one: rows that are inactive in one are active in
+others.
+
+Threads. The problems are divided into a group for each thread, and the groups are independent of one another.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.losses import conjugate, dual_step, value
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import (
-    CSR,
-    Batch,
-    Dense,
-    Rows,
-    Vector,
-    fetch,
-    sampled_squared_norms,
-    shape,
-    squared_norm,
-    total_weight,
-    weight_of,
+from primalsvm.data import ALONE, Vector, prefetch_row, squared_norm, weight_of
+from primalsvm.data.blocks import add_outer, dots, width
+from primalsvm.data.vectors import (
+    combine_many,
+    many_scores_of,
+    selected_vectors,
+    squared_vector_norms,
+    transposed,
+    vector_of,
+    vector_rows,
+    zero_vectors,
 )
-from primalsvm.solution import Certificate, Solution, Status, Trace, relative_gap
+from primalsvm.losses import conjugate, dual_step, value
+from primalsvm.objective import Evaluation, Objective, Objectives
+from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.ascent import (
     CHUNK,
-    LEAST_TRUST,
-    LONGEST_NAP,
+    LEAST_RATIO,
     RELAXATION,
     RELAXED_FROM,
-    SLACK,
-    DualState,
+    TINY,
+    Shrinking,
+    gap_ratio,
+    known_point,
     memory_after,
     strength_of,
-    trust_after,
 )
-from primalsvm.solvers.drive import PRECISE, SMALL, Progress, Stops, sentence
-from primalsvm.solvers.dual_ascent import DualAscent
-from primalsvm.solvers.order import AHEAD, interleave, room_for_order, run_length, shuffled_runs
-from primalsvm.solvers.protocol import Point
-from primalsvm.solvers.sequence import APART, Mark, SequenceState, Stage, forecast
-from primalsvm.sums import dual_sums, loss_sums
-from primalsvm.vectors import (
-    add_outer,
-    dots,
-    room_for,
-    selected,
-    squared_norms,
-    transposed,
-    unpacked,
-    width,
-)
+from primalsvm.solvers.dual_ascent import DualAscent, check_in_memory
+from primalsvm.solvers.order import AHEAD, empty_order, write_order
+from primalsvm.solvers.protocol import Member, Point, Run, Traits
+from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK
+from primalsvm.solvers.several import as_previous
 
-LOOK = 2.0  # sweeps before the first mark
+SWEEPS = 100  # of all problems at once, before each goes on alone
 SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
 SWEEPS_PER_EVALUATION = 10  # unless the estimates promise that it pays sooner, or exclude it; a quarter more later
-PROMISING_SHARE = 0.9  # of the problems that are left: then it is worth while to evaluate them
-FIRST_TRUST = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
+PROMISING_SHARE = 0.9  # of the problems of a group: then it is worth while to evaluate them
+FIRST_RATIO = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
 
 
 class Frame(NamedTuple):
-    """What does not change during a sweep."""
+    """Scalars that all problems share in a sweep."""
 
     lam: float
     total: float  # Σc
-    strength: float  # ρ: of the constant feature that stands for the intercept
+    strength: float  # ρ
     relaxation: float  # ω
 
 
 @kernel
-def sweep(batch, signs, loss, frame, centre, norms, order, alpha, V, beta, square, gap, gain, sleep, nap):  # type: ignore[no-untyped-def]  # compiled
+def sweep(rows, weight, signs, loss, frame, centre, norms, order, alpha, V, beta, square, gap, gain, skip, pause):  # type: ignore[no-untyped-def]  # compiled
     """Coordinate steps on the rows in `order`, for all problems; everything after `order` is updated."""
-    rows, _, weight = batch
     K = np.uint64(alpha.shape[1])
     p = np.zeros(width(rows, V), V.dtype)
     change = np.zeros(width(rows, V), V.dtype)
@@ -93,7 +83,7 @@ def sweep(batch, signs, loss, frame, centre, norms, order, alpha, V, beta, squar
     n = order.shape[0]
     for r in range(n):
         if r + AHEAD < n:
-            fetch(rows, order[r + AHEAD])
+            prefetch_row(rows, order[r + AHEAD])
         i = np.uint64(order[r])
         c = weight_of(weight, i)
         if c == 0.0:
@@ -125,15 +115,16 @@ def sweep(batch, signs, loss, frame, centre, norms, order, alpha, V, beta, squar
                 square[k] += change[k] * (2.0 * p[k] + change[k] * norms[i])
                 beta[k] += change[k]
             add_outer(rows, i, change, V)
-            nap[i] = 0
+            pause[i] = 0
             continue
-        calm = True
+        inactive = True
         for k in range(K):
             one, kept = np.float64(y[k]), np.float64(old[k])
-            calm &= dual_step(loss, at[k] - SLACK, one, kept, q) == kept == dual_step(loss, at[k] + SLACK, one, kept, q)
-        if calm:
-            nap[i] = min(2 * nap[i] + 1, LONGEST_NAP)
-            sleep[i] = nap[i]
+            stays = dual_step(loss, at[k] - SLACK, one, kept, q) == kept == dual_step(loss, at[k] + SLACK, one, kept, q)
+            inactive &= stays
+        if inactive:
+            pause[i] = min(2 * pause[i] + 1, LONGEST_PAUSE)
+            skip[i] = pause[i]
 
 
 @kernel
@@ -146,269 +137,337 @@ def average(V, past, mean):  # type: ignore[no-untyped-def]  # compiled
 
 
 @kernel
-def scores_of(rows, V, s, out):  # type: ignore[no-untyped-def]  # compiled
-    """out[i, k] ← s ⟨v_k, xᵢ⟩."""
-    p = np.zeros(width(rows, V))
-    for i in range(np.uint64(out.shape[0])):
-        dots(rows, i, V, p)
-        for k in range(np.uint64(out.shape[1])):
-            out[i, k] = s * p[k]
+def loss_sums(loss, signs, weight, scores, b):  # type: ignore[no-untyped-def]  # compiled
+    """Σ cᵢ ℓ(y_ik, scores_ik + b_k), for each k."""
+    out = np.zeros(b.shape[0])
+    for i in range(np.uint64(scores.shape[0])):
+        c = weight_of(weight, i)
+        for k in range(np.uint64(b.shape[0])):
+            out[k] += c * value(loss, scores[i, k] + b[k], np.float64(signs[i, k]))
+    return out
 
 
 @kernel
-def combination_of(batch, alpha, out):  # type: ignore[no-untyped-def]  # compiled
-    """out ← Σ cᵢ xᵢ (α_i1 … α_iK)."""
-    rows, _, weight = batch
-    out[:] = 0
-    scaled = np.zeros(width(rows, out), out.dtype)
+def dual_sums(loss, signs, weight, alpha, balance):  # type: ignore[no-untyped-def]  # compiled
+    """Σ cᵢ (−ℓ*(−α_ik)), for each k; balance[k] ← Σ cᵢ α_ik."""
+    out = np.zeros(balance.shape[0])
+    balance[:] = 0.0
     for i in range(np.uint64(alpha.shape[0])):
         c = weight_of(weight, i)
-        some = False
-        for k in range(np.uint64(alpha.shape[1])):
-            scaled[k] = c * alpha[i, k]
-            some |= scaled[k] != 0.0
-        if some:
-            add_outer(rows, i, scaled, out)
+        if c > 0.0:
+            for k in range(np.uint64(balance.shape[0])):
+                a = np.float64(alpha[i, k])
+                out[k] -= c * conjugate(loss, -a, np.float64(signs[i, k]))
+                balance[k] += c * a
+    return out
 
 
-@dataclass
-class Joint:
-    """The problems that are left, and what is known of them."""
+@dataclass(kw_only=True)
+class Group:
+    """Problems that one thread solves; each array but those of rows has a column, or an entry, for each."""
 
-    left: Vector  # their numbers
+    problems: Vector  # their numbers
     signs: Vector  # m × K
     alpha: Vector  # m × K
-    V: Vector  # as `vectors` has it
+    V: Vector  # as `data.vectors` has it
     mean: Vector  # its running mean over the sweeps
     beta: Vector  # Σ cᵢ α_ik
     mean_beta: Vector
     centre: Vector  # b₀
     square: Vector  # ‖v_k‖²
     dual_sum: Vector  # Σ cᵢ (−ℓ*(−α_ik))
-    lagging: Vector  # the gaps that the last sweep added up
-    primal: Vector  # P that the last sweeps suggest,
-    dual: Vector  # … D,
-    estimate: Vector  # … and the relative gaps
-    trust: Vector  # true gap / estimate, at the last evaluation
+    gap: Vector  # what this sweep has added up so far
+    gain: Vector  # change of `dual_sum` in this sweep
+    lagging_gap: Vector  # what the last sweep added up
+    ratio: Vector  # true gap / estimate, at the last evaluation
+    norms: Vector  # ‖xᵢ‖²; −1: not known yet
+    shrinking: Shrinking
+    order: Vector  # of the rows in this sweep
+    rng: np.random.Generator
+    visit_cost: float  # operations of a visit to a row, for each problem
+    n_active: int = 0  # rows in this sweep
+    position: int = 0  # how many of them have been visited
+    epoch: int = 0
+    since: int = 0  # sweeps since the last evaluation
 
-    def keep(self, rows: Rows, those: Vector) -> None:
-        """Go on with some of them."""
-        if those.size == self.left.size:
-            return
-        for name in ("signs", "alpha"):
-            setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, those]))
-        for name in ("V", "mean"):
-            setattr(self, name, selected(rows, getattr(self, name), those))
-        for name in (
-            "left",
-            "beta",
-            "mean_beta",
-            "centre",
-            "square",
-            "dual_sum",
-            "lagging",
-            "primal",
-            "dual",
-            "estimate",
-            "trust",
-        ):
-            setattr(self, name, getattr(self, name)[those])
+    OF_ROWS: ClassVar = ("signs", "alpha")
+    OF_FEATURES: ClassVar = ("V", "mean")
+    OF_PROBLEMS: ClassVar = (
+        *("problems", "beta", "mean_beta", "centre", "square", "dual_sum", "gap", "gain", "lagging_gap", "ratio"),
+    )
+
+    def select(self, rows: Any, columns: Vector) -> "Group":
+        """The group of some of the problems."""
+        if columns.size == self.problems.size:
+            return self
+        found: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[:, columns]) for name in self.OF_ROWS}
+        found |= {name: selected_vectors(rows, getattr(self, name), columns) for name in self.OF_FEATURES}
+        found |= {name: getattr(self, name)[columns] for name in self.OF_PROBLEMS}
+        return replace(self, **found)
+
+    def mean_or_current(self) -> tuple[Vector, Vector]:
+        """The running means of V and β; before the first sweep has ended, V and β themselves."""
+        return (self.mean, self.mean_beta) if self.epoch else (self.V, self.beta)
 
 
-def solve_jointly(
-    problem: Problem,
-    batches: Sequence[Batch],
-    stops: Stops,
-    interrupted: Callable[[], bool],
-    *,
-    sweeps: int,
-    stage: Stage,
-    seed: int,
-    start: Sequence[Any],
-    watch: Callable[[Progress], None] | None = None,
-) -> tuple[list[Solution], bool]:
-    """The solution of every problem, each to its own certificate; and whether those left were given up.
+@dataclass
+class JointState:
+    """All that the solver remembers between two chunks."""
 
-    Parameters
-    ----------
-    problem : what they share
-    batches : the same rows and weights, with the labels −1 and +1 of each
-    stops : tol, max_iter and max_seconds, for each
-    sweeps : at most; if max_iter is less, that many
-    stage : how much work a problem may still seem to need; if most need more, those left are given up
-    start : for each a previous state to go on from, or None
+    target: float
+    members: list[Member | None]
+    count: int  # problems in a group, at the start
+    strength: float  # ρ
+    groups: list[Group] = field(default_factory=list)
+
+    def find(self, k: int) -> tuple[Group, int]:
+        """The group of a problem, and which one of its columns it is."""
+        for group in self.groups:
+            columns = np.flatnonzero(group.problems == k)
+            if columns.size:
+                return group, int(columns[0])
+        raise KeyError(k)
+
+
+@dataclass(frozen=True)
+class JointAscent:
+    """Dual coordinate ascent on all problems at once, for some sweeps.
+
+    Examples
+    --------
+    >>> from primalsvm.data import as_dataset
+    >>> from primalsvm.losses import Hinge
+    >>> from primalsvm.objective import Problem
+    >>> from primalsvm.solvers.drive import drive
+    >>> from primalsvm.solvers.stops import Stops
+    >>> signs = np.array([[1, -1], [-1, 1], [-1, 1]])
+    >>> first, second = drive(Objectives(Problem(Hinge(), 0.1), as_dataset(np.eye(3)), signs), JointAscent(), Stops())
+    >>> first.status.value, bool(np.allclose(first.w, -second.w))
+    ('converged', True)
     """
-    begin = perf_counter()
-    m, d = shape(batches[0].rows)
-    K = len(batches)
-    target = min(stops.tol, PRECISE) if m * d < SMALL else stops.tol
-    total = total_weight(batches[0])
-    strength = strength_of(problem, float(sampled_squared_norms(batches[0].rows).mean()))
-    dtype = np.dtype(np.float32 if target >= SINGLE_UNTIL else np.float64)
-    batch = batches[0]._replace(rows=side_by_side(batches[0].rows, K))
-    joint = begun(problem, batch.rows, batches, dtype, start)
-    norms, sleep, nap = np.full(m, -1.0), np.zeros(m, np.uint8), np.zeros(m, np.uint8)
-    order, rng = room_for_order(m), np.random.default_rng(seed)
-    traces = [Trace() for _ in range(K)]
-    found: dict[int, Solution] = {}
-    epoch = steps = since = 0
-    per_visit = costs.joint_visits(costs.Size.of(batches[0].rows), K) / m
-    operations, next_mark = 0.0, LOOK * m * per_visit
-    marks: dict[int, Mark] = {}
-    hopeless = False
-    while len(found) < K:
-        awake = interleave(shuffled_runs(rng, m), run_length(m), m, sleep, order)
-        gap, gain = np.zeros(joint.left.size), np.zeros(joint.left.size)
-        frame = Frame(problem.lam, total, strength, RELAXATION if epoch >= RELAXED_FROM else 1.0)
-        status = None
-        for first in range(0, awake, CHUNK):
-            sweep(
-                batch, joint.signs, problem.loss, frame, joint.centre, norms, order[first : min(first + CHUNK, awake)],
-                joint.alpha, joint.V, joint.beta, joint.square, gap, gain, sleep, nap,
-            )  # fmt: skip
-            if interrupted():
-                status = Status.INTERRUPTED
-            elif stops.max_seconds is not None and perf_counter() - begin >= stops.max_seconds:
-                status = Status.MAX_SECONDS
-            if status is not None:
-                break
-        epoch, steps, since = epoch + 1, steps + awake, since + 1
-        operations += awake * per_visit
-        joint.dual_sum += gain
-        close_sweep(problem, joint, epoch, gap, total, strength)
-        if operations >= next_mark:
-            now = {
-                int(number): Mark(operations, float(primal), float(dual))
-                for number, primal, dual in zip(joint.left, joint.primal, joint.dual, strict=True)
-            }
-            needed = [forecast(marks[number], mark, target) for number, mark in now.items() if number in marks]
-            hopeless = bool(needed) and float(np.median(needed)) > stage.patience
-            marks, next_mark = now, APART * operations
-        if status is None and (hopeless or epoch >= min(sweeps, stops.epochs)):
-            status = Status.MAX_ITER
-        promising = np.mean(joint.estimate * joint.trust <= target) >= PROMISING_SHARE
-        overdue = since >= max(SWEEPS_PER_EVALUATION, epoch // 4) and joint.estimate.min() * LEAST_TRUST <= target
-        if status is None and not promising and not overdue:
-            continue
-        since, seconds, open_problems = 0, perf_counter() - begin, []
-        given_up = status is Status.MAX_ITER and (stops.max_iter is None or epoch < stops.max_iter)  # others go on
-        for column, (w, b, primal, dual, _) in enumerate(evaluated(problem, batch, batches, joint, total)):
-            number = int(joint.left[column])
-            traces[number].append(epoch, steps, seconds, primal, dual, solver="dual_ascent")
-            reached = relative_gap(primal, dual)
-            joint.trust[column] = trust_after(reached, float(joint.estimate[column]))
-            joint.estimate[column] = reached
-            if reached > target and status is None:
-                open_problems.append(column)
-                continue
-            enough = reached <= (target if given_up else stops.tol)
-            ended = Status.CONVERGED if enough or status is None else status
-            found[number] = Solution(
-                w=w, b=b, certificate=Certificate.of(primal, dual), status=ended,
-                message=sentence(ended, float(epoch), reached, stops),
-                trace=traces[number].array(), n_epochs=float(epoch), n_steps=steps, seconds=seconds,
-                solver=DualAscent(),
-                state=Point(joint.alpha[:, column].astype(np.float64), float(joint.centre[column]), w),
-            )  # fmt: skip
-        if watch is not None:
-            watch(Progress(epoch, stops.epochs, float(joint.estimate.max()), stops.tol, seconds))
-        joint.keep(batch.rows, np.array(open_problems, np.intp))
-    return [found[k] for k in range(K)], hopeless
+
+    name: ClassVar[str] = DualAscent.name
+    traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, together=True)
+
+    def start(self, objectives: Objectives, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> JointState:
+        """α = 0, or where previous runs ended."""
+        data = objectives.data
+        check_in_memory(data)
+        numbers = np.array(list(chosen))
+        ranges = [(first, last) for first, last in data.threads.ranges(numbers.size) if first < last]
+        state = JointState(
+            target=run.target,
+            members=[None] * len(objectives),
+            count=max(last - first for first, last in ranges),
+            strength=strength_of(objectives.problem, float(data.squared_norms().mean())),
+        )
+        for k in chosen:
+            state.members[k] = Member()
+        dtype = np.dtype(np.float32 if run.target >= SINGLE_UNTIL else np.float64)
+        own, rows = on_one_thread(objectives), data.block_for(state.count)
+
+        def start(first: int, last: int) -> Group:
+            return start_group(own, rows, numbers[first:last], previous, dtype, run.seed)
+
+        state.groups = data.threads.run(start, ranges)
+        return state
+
+    def advance(self, objectives: Objectives, state: JointState) -> JointState:
+        """A chunk of a sweep in each group."""
+        rows = objectives.data.block_for(state.count)
+        is_open = [np.flatnonzero([state.members[k] is not None for k in group.problems]) for group in state.groups]
+        state.groups = [
+            group.select(rows, columns) for group, columns in zip(state.groups, is_open, strict=True) if columns.size
+        ]
+
+        def advance(group: Group) -> None:
+            members: list[Any] = [state.members[k] for k in group.problems]
+            for member in members:
+                member.worth_evaluating = False
+            sweep_chunk(objectives, rows, group, state.strength)
+            if group.position >= group.n_active:
+                close_sweep(objectives, group, members, state)
+
+        objectives.data.threads.run(advance, [(group,) for group in state.groups])
+        return state
+
+    def evaluate(self, objectives: Objectives, state: JointState, chosen: Sequence[int]) -> list[Evaluation]:
+        """Of each problem: P at the running mean of w, with the best b if it is free; D at α."""
+        own, rows = on_one_thread(objectives), objectives.data.block_for(state.count)
+        found: dict[int, Evaluation] = {}
+
+        def evaluate(group: Group, columns: Vector) -> None:
+            group = group.select(rows, columns)
+            found.update(zip(group.problems.tolist(), evaluations(own, rows, group), strict=True))
+
+        columns = [np.flatnonzero(np.isin(group.problems, chosen)) for group in state.groups]
+        parts = [pair for pair in zip(state.groups, columns, strict=True) if pair[1].size]
+        objectives.data.threads.run(evaluate, parts)
+        return [found[k] for k in chosen]
+
+    def iterate(self, objectives: Objectives, state: JointState, k: int) -> tuple[Vector, float]:
+        """The running mean of w, and b (if free, its centre)."""
+        group, column = state.find(k)
+        s = 1.0 / (objectives.problem.lam * objectives.data.total_weight)
+        V, beta = group.mean_or_current()
+        w = s * vector_of(objectives.data.block_for(state.count), V, column).astype(np.float64)
+        free = objectives.problem.intercept == "free"
+        return w, float(group.centre[column] if free else s * state.strength * beta[column])
+
+    def observe(self, objectives: Objectives, state: JointState, k: int, evaluation: Evaluation) -> None:
+        """Take note of how far the estimate was off."""
+        member, (group, column) = state.members[k], state.find(k)
+        assert member is not None
+        reached = relative_gap(evaluation.primal, evaluation.dual)
+        group.ratio[column] = gap_ratio(reached, member.estimate)
+        member.estimate = reached
+
+    def hand_over(self, objectives: Objectives, state: JointState, k: int) -> Point:
+        """α, and the running mean of w."""
+        group, column = state.find(k)
+        w, b = self.iterate(objectives, state, k)
+        return Point(group.alpha[:, column].astype(np.float64), b, w)
+
+    def close(self, objectives: Objectives, state: JointState, k: int) -> tuple[DualAscent, Point]:
+        """The solver that can go on with the problem alone, and the point; the next chunk is without it."""
+        point = self.hand_over(objectives, state, k)
+        state.members[k] = None
+        return DualAscent(), point
 
 
-def begun(problem: Problem, rows: Rows, batches: Sequence[Batch], dtype: Any, start: Sequence[Any]) -> Joint:
-    """α = 0, or where the previous solutions ended."""
-    batch, signs = batches[0]._replace(rows=rows), np.stack([one.y.astype(np.int8) for one in batches], axis=1)
+def on_one_thread(objectives: Objectives) -> Objectives:
+    """The same problems, for a thread of the pool."""
+    return Objectives(objectives.problem, objectives.data.with_threads(ALONE), objectives.Y)
+
+
+def start_group(
+    objectives: Objectives, rows: Any, problems: Vector, previous: Sequence[Any], dtype: Any, seed: int
+) -> Group:
+    """α = 0, or where previous runs of these problems ended."""
+    data, problem = objectives.data, objectives.problem
+    signs = np.ascontiguousarray(data.to_array(objectives.Y)[:, problems], np.int8)
     m, K = signs.shape
-    alpha, centre, beta = np.zeros((m, K), dtype), np.zeros(K), np.zeros(K)
-    V, somewhere = room_for(rows, K, dtype), False
-    for k, (one, given) in enumerate(zip(batches, start, strict=True)):
-        previous = given.inner if isinstance(given, SequenceState) else given
-        warm = isinstance(previous, Point | DualState) and previous.alpha.shape == (m,)
-        if warm:
-            alpha[:, k] = problem.clipped(one, previous.alpha)
-            somewhere = True
-        if problem.intercept == "free":
-            centre[k] = (
-                (previous.b if isinstance(previous, Point) else previous.centre) if warm else problem.best_constant(one)
-            )
-    if somewhere:
-        combination_of(batch, alpha, V)
-    return Joint(
-        left=np.arange(K),
+    alpha, centre, warm = np.zeros((m, K), dtype), np.zeros(K), False
+    for column, k in enumerate(problems.tolist()):
+        known = known_point(as_previous(previous[k]), m)
+        if known is None and problem.intercept != "free":
+            continue
+        objective = objectives[k]
+        if known is not None:
+            alpha[:, column] = objective.clipped(known[0])
+            warm = True
+        if objective.free:
+            centre[column] = objective.best_constant() if known is None else known[1]
+    V, beta = zero_vectors(rows, K, dtype), np.zeros(K)
+    if warm:
+        combine_many(rows, data.weights, alpha, V)
+    return Group(
+        problems=problems,
         signs=signs,
         alpha=alpha,
         V=V,
         mean=np.zeros_like(V),
-        dual_sum=dual_sums(problem.loss, signs, batch.weight, alpha, beta),
+        dual_sum=dual_sums(problem.loss, signs, data.weights, alpha, beta),
         beta=beta,
         mean_beta=np.zeros(K),
         centre=centre,
-        square=squared_norms(rows, V, K) if somewhere else np.zeros(K),
-        lagging=np.full(K, np.inf),
-        primal=np.full(K, np.inf),
-        dual=np.zeros(K),
-        estimate=np.full(K, np.inf),
-        trust=np.full(K, FIRST_TRUST),
+        square=squared_vector_norms(rows, V, K),
+        gap=np.zeros(K),
+        gain=np.zeros(K),
+        lagging_gap=np.full(K, np.inf),
+        ratio=np.full(K, FIRST_RATIO),
+        norms=np.full(m, -1.0),
+        shrinking=Shrinking.of(m),
+        order=empty_order(m),
+        rng=np.random.default_rng(seed),
+        visit_cost=costs.joint_visits(costs.Size.of(data), K) / m,
     )
 
 
-def side_by_side(rows: Rows, count: int) -> Rows:
-    """The rows, as sparse ones where they are dense with fewer features than there are problems.
+def sweep_chunk(objectives: Objectives, rows: Any, group: Group, strength: float) -> None:
+    """Coordinate steps on some rows; at the end of a sweep, a new one begins."""
+    data, problem = objectives.data, objectives.problem
+    if group.position >= group.n_active:
+        group.n_active = write_order(group.rng, group.shrinking.skip, group.order)
+        group.position = 0
+        group.gap[:] = group.gain[:] = 0.0
+    last = min(group.position + CHUNK, group.n_active)
+    frame = Frame(problem.lam, data.total_weight, strength, RELAXATION if group.epoch >= RELAXED_FROM else 1.0)
+    sweep(
+        rows, data.weights, group.signs, problem.loss, frame, group.centre, group.norms,
+        group.order[group.position : last], group.alpha, group.V, group.beta, group.square, group.gap, group.gain,
+        *group.shrinking,
+    )  # fmt: skip
+    group.position = last
 
-    Products with vectors as short as that are mostly overhead; a feature's numbers of all problems are long enough.
+
+def close_sweep(objectives: Objectives, group: Group, members: list[Member], state: JointState) -> None:
+    """Update the running means, the intercepts' centres and the estimates; decide whether to evaluate.
+
+    See `ascent.close_sweep` and `ascent.estimate_gap`.
     """
-    m, d = shape(rows)
-    if not isinstance(rows, Dense) or d > count:
-        return rows
-    indices = np.broadcast_to(np.arange(d, dtype=np.uint32), (m, d)).reshape(-1)
-    return CSR(rows.values.reshape(-1), indices, np.arange(m + 1, dtype=np.uint64) * np.uint64(d), d)
-
-
-def close_sweep(problem: Problem, joint: Joint, epoch: int, gap: Vector, total: float, strength: float) -> None:
-    """After a sweep: the running means, the intercepts' centres, the gaps about. See `ascent.close_sweep`."""
-    past = memory_after(epoch)
-    average(joint.V, past, joint.mean)
-    joint.mean_beta = past * joint.mean_beta + (1.0 - past) * joint.beta
+    problem, total = objectives.problem, objectives.data.total_weight
+    group.epoch += 1
+    group.since += 1
+    group.dual_sum += group.gain
+    past = memory_after(group.epoch)
+    average(group.V, past, group.mean)
+    group.mean_beta = past * group.mean_beta + (1.0 - past) * group.beta
     s = 1.0 / (problem.lam * total)
-    b = joint.centre + strength * s * joint.beta
-    gap = gap / total
+    gap = group.gap / total
     if problem.intercept == "free":
-        joint.centre = b
-        gap += np.abs(b * joint.beta) / total
-    dual = joint.dual_sum / total - problem.penalty(s * s * joint.square, s * joint.beta)
-    now = gap * np.minimum(1.0, gap / np.maximum(joint.lagging, 1e-300)) if epoch > 1 else gap  # it lags by a sweep
-    joint.lagging = gap
-    joint.primal, joint.dual = dual + now, dual
-    joint.estimate = now / np.maximum(np.maximum(np.abs(dual + now), np.abs(dual)), 1e-300)
+        group.centre = group.centre + state.strength * s * group.beta
+        gap += np.abs(group.centre * group.beta) / total
+    dual = group.dual_sum / total - problem.penalty(s * s * group.square, s * group.beta)
+    now = gap * np.minimum(1.0, gap / np.maximum(group.lagging_gap, TINY)) if group.epoch > 1 else gap
+    group.lagging_gap = gap
+    primal = dual + now
+    estimate = now / np.maximum(np.maximum(np.abs(primal), np.abs(dual)), TINY)
+    promising = np.mean(estimate * group.ratio <= state.target) >= PROMISING_SHARE
+    patience = max(SWEEPS_PER_EVALUATION, group.epoch // 4)
+    overdue = group.since >= patience and estimate.min() * LEAST_RATIO <= state.target
+    worth_evaluating = bool(promising or overdue)
+    for member, *found in zip(members, primal.tolist(), dual.tolist(), estimate.tolist(), strict=True):
+        member.primal, member.dual, member.estimate = found
+        member.epoch = float(group.epoch)
+        member.steps += group.n_active
+        member.operations += group.n_active * group.visit_cost
+        member.worth_evaluating = worth_evaluating
+        member.finished = group.epoch >= SWEEPS
+    if worth_evaluating:
+        group.since = 0
 
 
-def evaluated(problem: Problem, batch: Batch, batches: Sequence[Batch], joint: Joint, total: float) -> list[Evaluation]:
-    """Of each problem that is left: P at the running mean of w, with the best b if it is free; D at α."""
-    s = 1.0 / (problem.lam * total)
-    m, K = joint.alpha.shape
-    free, own = problem.intercept == "free", [batches[number] for number in joint.left]
-    alpha = balanced(problem, own, joint.alpha) if free else joint.alpha
-    pull, balance = room_for(batch.rows, K, np.float64), np.zeros(K)  # what decides is summed in double precision
-    combination_of(batch, alpha, pull)
-    duals = dual_sums(problem.loss, joint.signs, batch.weight, alpha, balance) / total
-    duals -= problem.penalty(s * s * squared_norms(batch.rows, pull, K), s * balance)
-    W, scores = unpacked(batch.rows, joint.mean, K), np.empty((m, K))
-    scores_of(batch.rows, joint.mean if isinstance(batch.rows, CSR) else W, s, scores)
+def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluation]:
+    """P at the running mean of w, with the best b if it is free, and D at α; all problems in two passes."""
+    data, problem = objectives.data, objectives.problem
+    s = 1.0 / (problem.lam * data.total_weight)
+    m, K = group.alpha.shape
+    free = problem.intercept == "free"
+    own: list[Objective] = [objectives[k] for k in group.problems.tolist()] if free else []
+    alpha = balanced(own, group.alpha) if free else group.alpha
+    V, balance = zero_vectors(rows, K, np.float64), np.zeros(K)  # what decides is summed in double precision
+    combine_many(rows, data.weights, alpha, V)
+    duals = dual_sums(problem.loss, group.signs, data.weights, alpha, balance) / data.total_weight
+    duals -= problem.penalty(s * s * squared_vector_norms(rows, V, K), s * balance)
+    mean, beta = group.mean_or_current()
+    W, scores = vector_rows(rows, mean, K), np.empty((m, K))
+    many_scores_of(rows, mean if rows.sparse else W, s, scores)
     W *= s
-    b = s * joint.mean_beta if problem.intercept == "penalized" else np.zeros(K)
+    b = s * beta if problem.intercept == "penalized" else np.zeros(K)
     if free:
-        b[:] = [problem.best_intercept(*one) for one in zip(own, transposed(scores), joint.centre, strict=True)]
-    losses = loss_sums(problem.loss, joint.signs, batch.weight, scores, b) / total
+        near = zip(own, transposed(scores), group.centre, strict=True)
+        b[:] = [objective.best_intercept(column, float(centre)) for objective, column, centre in near]
+    losses = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
     return [
         Evaluation(W[k], float(b[k]), problem.regularizer(W[k], float(b[k])) + float(losses[k]), float(duals[k]))
         for k in range(K)
     ]
 
 
-def balanced(problem: Problem, batches: Sequence[Batch], alpha: Vector) -> Vector:
-    """`Problem.balanced`, column by column."""
+def balanced(objectives: list[Objective], alpha: Vector) -> Vector:
+    """`Objective.balanced`, column by column."""
     columns = transposed(alpha)
-    for one, column in zip(batches, columns, strict=True):
-        column[:] = problem.balanced(one, column)
+    for objective, column in zip(objectives, columns, strict=True):
+        column[:] = objective.balanced(column)
     return transposed(columns)

@@ -1,15 +1,15 @@
 """In which order to visit rows: random enough to converge, sequential enough for memory.
 
 A uniformly random order costs a cache miss per row; visiting shuffled blocks of neighbours does not, but on a file
-sorted by label it converges ten times worse. So: rows are cut into short runs of neighbours, the runs are shuffled,
-and a working block takes one row of each of `STREAMS` runs in turn. Each run is read sequentially, and neighbours in
-the visiting order come from far-apart places.
+sorted by label it converges ten times worse. So rows are divided into short runs of neighbours, the runs are shuffled,
+and the order takes one row of each of `STREAMS` runs in turn. Each run is read sequentially, and neighbours in the
+order come from far-apart places.
 """
 
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.rows import Vector
+from primalsvm.data import Vector
 
 RUN = 32  # rows in a run: about 10 KiB of text-like data, a few pages
 STREAMS = 16  # runs read side by side: as many as hardware prefetchers follow
@@ -25,7 +25,7 @@ def run_length(m: int) -> int:
     >>> run_length(100), run_length(10_000), run_length(1_000_000)
     (1, 9, 32)
     """
-    return int(np.clip(m // 1024, 1, RUN))
+    return min(max(m // 1024, 1), RUN)
 
 
 def shuffled_runs(rng: np.random.Generator, m: int) -> Vector:
@@ -34,14 +34,23 @@ def shuffled_runs(rng: np.random.Generator, m: int) -> Vector:
     return rng.permutation(-(-m // length)).astype(np.uint64) * np.uint64(length)
 
 
-def room_for_order(m: int) -> Vector:
-    """An array that `interleave` can write the order of m rows into."""
+def empty_order(m: int) -> Vector:
+    """An array for the order of m rows, as `interleave` writes it."""
     return np.empty(m, np.uint32 if m < 2**32 else np.uint64)
 
 
+def write_order(rng: np.random.Generator, skip: Vector, out: Vector) -> int:
+    """Write a fresh order of the active rows; returns how many there are. See `interleave`."""
+    m = out.shape[0]
+    return int(interleave(shuffled_runs(rng, m), run_length(m), m, skip, out))
+
+
 @kernel
-def interleave(starts, length, m, sleep, out):  # type: ignore[no-untyped-def]  # compiled
-    """Write the visiting order of the rows that are awake; returns how many. The others sleep one sweep less."""
+def interleave(starts, length, m, skip, out):  # type: ignore[no-untyped-def]  # compiled
+    """Write the order of the active rows, those with skip = 0 (or all, if `skip` is empty); returns how many.
+
+    The others are left out of one sweep less.
+    """
     n = 0
     for first in range(0, starts.shape[0], STREAMS):
         last = min(first + STREAMS, starts.shape[0])
@@ -50,8 +59,8 @@ def interleave(starts, length, m, sleep, out):  # type: ignore[no-untyped-def]  
                 i = starts[r] + offset
                 if i >= m:
                     continue
-                if sleep.shape[0] > 0 and sleep[i] > 0:
-                    sleep[i] -= np.uint8(1)
+                if skip.shape[0] > 0 and skip[i] > 0:
+                    skip[i] -= np.uint8(1)
                     continue
                 out[n] = i
                 n += 1

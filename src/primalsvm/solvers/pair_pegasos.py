@@ -4,46 +4,50 @@
         draw k pairs (i, j) of one query with yᵢ > yⱼ, with probabilities s_q cᵢ cⱼ/N
         w ← (1 − η_t λ) w + (η_t/k) Σ {xᵢ − xⱼ : ⟨w, xᵢ − xⱼ⟩ < 1},    η_t = 1/(λ (t + t₀))
 
-The steps, the projection and the averages are those of Pegasos (`pegasos`, `steps`, `stochastic`): pairs are a stream
-of rows xᵢ − xⱼ with the label 1. To draw one takes O(log m): rows are sorted by query and relevance, so the rows below
+The steps, the projection and the averages are those of Pegasos (`pegasos`, `steps`, `streams`): pairs are a stream of
+rows xᵢ − xⱼ with the label 1. To draw one takes O(log m): rows are sorted by query and relevance, so the rows below
 i are its query's first ones.
 
 Certificate. The full sub-gradient at every evaluation is a plane (`planes`). Where the goal is an accuracy, some steps
-of cutting planes (a share of the epochs so far) from the point at hand sharpen the bound, and their point is returned
-if its P is lower. A run of `n_iter` steps returns what Pegasos returns.
+of cutting planes (a share of the epochs so far) from the present point raise the bound, and their point is returned if
+its P is lower. A run of `n_iter` steps returns what Pegasos returns.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from primalsvm.data import EQUAL_WEIGHTS, Batch, Dataset, Pairs, Vector, squared_norms_of
 from primalsvm.losses import Hinge
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.ranking import Queries, Ranking
-from primalsvm.rows import Batch, Pairs, Vector, in_memory, shape, squared_norms_of
-from primalsvm.solvers import stochastic
+from primalsvm.objective import Evaluation, Objective, Problem
+from primalsvm.ranking import Queries, RankingObjective
+from primalsvm.solvers import stochastic, streams
 from primalsvm.solvers.cutting_planes import CuttingPlanes, continue_from
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.planes import Planes
-from primalsvm.solvers.protocol import Run
-from primalsvm.solvers.stochastic import CHUNK, StochasticState
-from primalsvm.team import ONCE_EACH, Team
+from primalsvm.solvers.protocol import Run, Traits
+from primalsvm.solvers.stochastic import StochasticState
 
-STEPS_PER_EPOCH = 0.5  # of cutting planes, to sharpen the certificate
+STEPS_PER_EPOCH = 0.5  # of cutting planes, two passes each, to raise the bound: half as much work as the steps on pairs
+
+
+class Proof(NamedTuple):
+    """The planes so far, and the best bound that they have proved."""
+
+    planes: Planes
+    bound: float = -np.inf
 
 
 @dataclass
 class PairState:
-    """Pegasos' own state, what pairs are drawn from, and the planes."""
+    """Pegasos' own state, what pairs are drawn from, and what evaluations have proved."""
 
     stream: StochasticState
     draw: "Draw"
-    planes: Planes
+    proof: Proof
     target: float
-    certify: bool
     next_evaluation: int  # step
-    bound: float = -np.inf
     epoch: float = 0.0
     steps: int = 0
     operations: float = np.inf  # not counted
@@ -85,86 +89,91 @@ class PairPegasos:
 
     Parameters
     ----------
-    pegasos : the options; `sampling` has no meaning here, and "suffix" averages as for streams (`stochastic`)
+    pegasos : the options; `sampling` has no meaning here, and "suffix" averages as for streams (`streams`)
 
     Examples
     --------
-    >>> from primalsvm.inputs import as_batch
-    >>> from primalsvm.ranking import judged
-    >>> from primalsvm.solvers.drive import Stops, drive
+    >>> from primalsvm.data import as_dataset
+    >>> from primalsvm.ranking import Ranking, ranking_targets
+    >>> from primalsvm.solvers.drive import drive
+    >>> from primalsvm.solvers.several import Several, Single
+    >>> from primalsvm.solvers.stops import Stops
     >>> X, relevance = np.array([[3.0], [1.0], [1.5]]), np.array([2.0, 0.0, 1.0])
-    >>> batch = as_batch(X, np.zeros(3))._replace(y=judged(np.zeros(3, int), relevance))
-    >>> drive(Ranking(lam=0.01), batch, PairPegasos(Pegasos(n_iter=1000)), Stops()).n_steps
+    >>> objective = Ranking(lam=0.01).on(as_dataset(X), ranking_targets(np.zeros(3, int), relevance))
+    >>> drive(Single(objective), Several(PairPegasos(Pegasos(n_iter=1000))), Stops())[0].n_steps
     1000
     """
 
     pegasos: Pegasos = field(default_factory=Pegasos)
     name: ClassVar[str] = "pair_pegasos"
-    precise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.pegasos.n_iter, str) or self.pegasos.tries > 1 or self.pegasos.average == "random":
             raise ValueError("on pairs, Pegasos has neither n_iter='theory' nor more than one try nor average='random'")
 
     @property
-    def self_paced(self) -> bool:
-        """With n_iter given, exactly so many steps are taken."""
-        return self.pegasos.self_paced
+    def traits(self) -> Traits:
+        """As `Pegasos`."""
+        return self.pegasos.traits
 
-    def start(self, problem: Ranking, batch: Batch, run: Run, team: Team, previous: Any = None) -> PairState:
+    def start(self, objective: RankingObjective, run: Run, previous: Any = None) -> PairState:
         """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
-        assert problem.queries is not None
-        draw = Draw(problem.queries, np.random.default_rng(run.seed))
-        sample = pairs_of(batch, *draw(self.pegasos.sample))
-        norms = np.empty(self.pegasos.sample)
-        squared_norms_of(sample.rows, np.arange(self.pegasos.sample), norms)
-        hinge = Problem(Hinge(), problem.lam)
-        settings = self.pegasos.settings(hinge, norms, gentle=not self.self_paced)
+        pegasos, data = self.pegasos, objective.data
+        draw = Draw(objective.queries, np.random.default_rng(run.seed))
+        norms = np.empty(pegasos.sample)
+        squared_norms_of(pairs_of(data, *draw(pegasos.sample)).rows, np.arange(pegasos.sample), norms)
+        hinge = Objective(Problem(Hinge(), objective.lam), data, None)  # of pairs that are still to be drawn
+        settings = pegasos.settings(hinge, norms, gentle=pegasos.n_iter is None)
         before = previous.stream if isinstance(previous, PairState) else None
-        stream = stochastic.begin(self.pegasos.plan, settings, hinge, batch, before)
-        planes = Planes.none(shape(batch.rows)[1])
-        return PairState(stream, draw, planes, run.target, run.certify, self._steps_in(batch))
+        stream = stochastic.begin(pegasos.plan, settings, hinge, before)
+        return PairState(stream, draw, Proof(Planes.none(data.shape[1])), run.target, self._steps_in(data))
 
-    def advance(self, problem: Ranking, batch: Batch, state: PairState, team: Team) -> PairState:
+    def advance(self, objective: RankingObjective, state: PairState) -> PairState:
         """A chunk of steps."""
-        k, plan = self.pegasos.batch_size, self.pegasos.plan
-        n = min(max(CHUNK // k, 1), state.next_evaluation - state.steps)
-        if plan.n_iter is not None:
-            n = min(n, plan.n_iter - state.steps)
-        pairs = pairs_of(batch, *state.draw(n * k))
-        stochastic.absorb_steps(plan, Problem(Hinge(), problem.lam), pairs, state.stream, n)
+        k, n_iter = self.pegasos.batch_size, state.stream.plan.n_iter
+        n = min(max(stochastic.chunk_rows(objective.data) // k, 1), state.next_evaluation - state.steps)
+        if n_iter is not None:
+            n = min(n, n_iter - state.steps)
+        streams.absorb_steps(Hinge(), pairs_of(objective.data, *state.draw(n * k)), state.stream, n)
         state.steps += n
-        state.epoch = state.steps / self._steps_in(batch)
-        state.worth_evaluating = state.steps == state.next_evaluation and not self.self_paced
+        state.epoch = state.steps / self._steps_in(objective.data)
+        state.worth_evaluating = state.steps == state.next_evaluation and n_iter is None
         if state.steps == state.next_evaluation:
             state.next_evaluation *= 2
-        state.finished = state.steps == plan.n_iter
+        state.finished = state.steps == n_iter
         return state
 
-    def evaluate(self, problem: Ranking, batch: Batch, state: PairState, team: Team) -> Evaluation:
-        """P at the output, and the bound. The planes are kept, but no step depends on them."""
-        w, b = self.iterate(problem, batch, state)
-        cutting = continue_from(problem, batch, w, state.planes, state.target, team)
+    def evaluate(self, objective: RankingObjective, state: PairState) -> Evaluation:
+        """P at the output, and the bound; in the details, a better proof."""
+        w, b = self.iterate(objective, state)
+        cutting = continue_from(objective, w, state.proof.planes.copy(), state.target)
         own = cutting.primal
-        if not self.self_paced:
+        if self.pegasos.n_iter is None:
             solver = CuttingPlanes()
             for _ in range(int(state.epoch * STEPS_PER_EPOCH)):
                 if cutting.gap <= state.target * cutting.primal:
                     break
-                cutting = solver.advance(problem, batch, cutting, team)
-        state.bound = max(state.bound, cutting.bound)
-        return Evaluation(cutting.w, b, min(own, cutting.primal), state.bound)
+                cutting = solver.advance(objective, cutting)
+        proof = Proof(cutting.planes, max(state.proof.bound, cutting.bound))
+        return Evaluation(cutting.w, b, min(own, cutting.primal), proof.bound, details=proof)
 
-    def iterate(self, problem: Ranking, batch: Batch, state: PairState) -> tuple[Vector, float]:
+    def iterate(self, objective: RankingObjective, state: PairState) -> tuple[Vector, float]:
         """The output so far: the average's."""
-        return stochastic.iterate(self.pegasos.plan, state.stream)
+        return stochastic.output(state.stream)
 
-    def _steps_in(self, batch: Batch) -> int:
+    def observe(self, objective: RankingObjective, state: PairState, evaluation: Evaluation) -> None:
+        """Keep the proof. No step depends on it."""
+        state.proof = evaluation.details
+
+    def _steps_in(self, data: Dataset) -> int:
         """An epoch has as many pairs as there are rows."""
-        return -(-shape(batch.rows)[0] // self.pegasos.batch_size)
+        return -(-data.shape[0] // self.pegasos.batch_size)
 
 
-def pairs_of(batch: Batch, high: Vector, low: Vector) -> Batch:
-    """The rows x_high − x_low, which shall score at least 1."""
-    rows: Any = Pairs(in_memory(batch.rows), high, low)  # type: ignore[arg-type]  # a ranking has no rows of a kernel matrix
-    return Batch(rows, np.ones(high.shape[0]), ONCE_EACH)
+def pairs_of(data: Dataset, high: Vector, low: Vector) -> Batch:
+    """The rows x_high − x_low, which should score at least 1."""
+    block = data.block
+    if block is None:
+        numbers, places = np.unique(np.concatenate([high, low]), return_inverse=True)
+        block, (high, low) = data.take(numbers), np.split(places.astype(np.uint64), 2)
+    return Batch(Pairs(block, high, low), np.ones(high.shape[0]), EQUAL_WEIGHTS)

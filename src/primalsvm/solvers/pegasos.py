@@ -27,23 +27,22 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from primalsvm import theory
+from primalsvm.data import Vector
 from primalsvm.losses import Hinge
-from primalsvm.objective import Evaluation, Problem
+from primalsvm.objective import Objective
 from primalsvm.options import check_choice, check_integer, check_number
-from primalsvm.rows import Batch, Vector, sampled_squared_norms, shape, total_weight
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import EQUAL, RISING, Settings
-from primalsvm.solvers.stochastic import Average, Plan, StochasticState
-from primalsvm.team import Team
+from primalsvm.solvers.stochastic import Average, Plan, StochasticSolver, StochasticState, weight_scale
 
 SAMPLE = 1000  # rows that estimate ‖x‖² for the offset and for the bounds of a free intercept
 GENTLE = 70.0  # λ t₀ / mean‖x‖² when the goal is an accuracy (a9a, covtype, λ = 1e-5: best between 50 and 150)
 
 
 @dataclass(frozen=True, eq=False)
-class Pegasos:
+class Pegasos(StochasticSolver):
     """Stochastic sub-gradient steps of length 1/(λt).
 
     Parameters
@@ -94,7 +93,6 @@ class Pegasos:
     epsilon: float | None = None
     delta: float | None = None
     name: ClassVar[str] = "pegasos"
-    precise: ClassVar[bool] = False
     sample: ClassVar[int] = SAMPLE
 
     def __post_init__(self) -> None:
@@ -118,92 +116,71 @@ class Pegasos:
             check_number("offset", self.offset, 0.0)
 
     @property
-    def self_paced(self) -> bool:
-        """With n_iter given, exactly so many steps are taken."""
-        return self.n_iter is not None
-
-    @property
     def plan(self) -> Plan:
         """The options that all stochastic solvers share."""
         if isinstance(self.n_iter, str):
-            raise ValueError("n_iter='theory' is settled when the rows are known: see `prepared`")
+            raise ValueError(
+                "n_iter='theory' depends on all of the rows: it is no plan by itself, nor one for a stream"
+            )
         return Plan(self.batch_size, self.n_iter, self.sampling, self.average, self.tries, w1=self.w1)
 
-    def prepared(self, problem: Problem, batch: Batch) -> "Pegasos":
-        """These options with the number of steps that theory asks for, if it is to be asked."""
-        if not isinstance(self.n_iter, str):
-            return self
-        if not isinstance(problem.loss, Hinge) or problem.intercept == "free":
+    def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
+        """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
+        solver = self._with_steps_of_theory(objective) if isinstance(self.n_iter, str) else self
+        return stochastic.start(solver.plan, solver._settings_for(objective), objective, run, previous)
+
+    def _with_steps_of_theory(self, objective: Objective) -> "Pegasos":
+        """These options with the number of steps that theory asks for, and what the theorem is about."""
+        if not isinstance(objective.loss, Hinge) or objective.free:
             raise ValueError("n_iter='theory' is about the hinge loss without a free intercept")
         assert self.epsilon is not None
-        m = shape(batch.rows)[0]
-        heaviest = float(batch.weight.values.max()) * m / total_weight(batch)
-        constant = 1.0 if problem.intercept == "penalized" else 0.0
-        longest = heaviest * math.sqrt(float(sampled_squared_norms(batch.rows, m).max()) + constant)
-        steps = theory.plan(problem.lam, self.epsilon, self.delta, longest, self.projection)
+        data = objective.data
+        _, heaviest = weight_scale(data)
+        constant = 1.0 if objective.intercept == "penalized" else 0.0
+        longest = heaviest * math.sqrt(float(data.squared_norms(data.shape[0]).max()) + constant)
+        steps = theory.plan(objective.lam, self.epsilon, self.delta, longest, self.projection)
         average: Average = "uniform" if self.delta is None else "random"
         return replace(
             self, n_iter=steps.iterations, tries=steps.tries, average=average, sampling="iid", epsilon=None, delta=None
         )
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> StochasticState:
-        """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
-        return stochastic.start(self.plan, self._settings(problem, batch), problem, batch, run, previous)
-
-    def advance(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> StochasticState:
-        """A chunk of steps."""
-        return stochastic.advance(self.plan, problem, batch, state, team)
-
-    def evaluate(self, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> Evaluation:
-        """P at the output, with the best b if it is free; D at the mean slopes."""
-        return stochastic.evaluate(self.plan, problem, batch, state, team)
-
-    def iterate(self, problem: Problem, batch: Batch, state: StochasticState) -> tuple[Vector, float]:
-        """The output so far: the average's, or the best try's."""
-        return stochastic.iterate(self.plan, state)
-
-    def _settings(self, problem: Problem, batch: Batch) -> Settings:
-        m = shape(batch.rows)[0]
-        steep = math.isinf(problem.loss.slope_bound)
+    def _settings_for(self, objective: Objective) -> Settings:
+        data = objective.data
         # A run of n_iter steps costs the same whatever the number of rows: only a safe step has to look at all of them.
-        norms = sampled_squared_norms(batch.rows, m if steep else SAMPLE)
-        mean_weight = total_weight(batch) / m
-        heaviest = float(batch.weight.values.max()) / mean_weight
-        return self.settings(problem, norms, mean_weight, heaviest, gentle=self.n_iter is None)
+        norms = data.squared_norms(data.shape[0] if math.isinf(objective.loss.slope_bound) else SAMPLE)
+        return self.settings(objective, norms, *weight_scale(data), gentle=self.n_iter is None)
 
     def settings(
         self,
-        problem: Problem,
+        objective: Objective,
         norms: Vector,
         mean_weight: float = 1.0,
         heaviest: float = 1.0,
         gentle: bool = False,
     ) -> Settings:
         """The step, from ‖x‖² of sampled rows (of all, if the loss has no bounded slope); `gentle`: with an offset."""
-        loss = problem.loss
+        loss, lam, free = objective.loss, objective.lam, objective.free
         steep = math.isinf(loss.slope_bound)
         if steep and math.isinf(loss.curvature):
             raise ValueError(f"{loss!r} has neither a bounded slope nor a bounded curvature: Pegasos has no safe step")
-        constant = 1.0 if problem.intercept == "penalized" else 0.0
+        constant = 1.0 if objective.intercept == "penalized" else 0.0
         norms = norms + constant
-        if self.offset != "auto":
-            offset = float(self.offset)
-        else:
-            offset = GENTLE * float(norms.mean()) / problem.lam if gentle else 0.0
+        by_default = GENTLE * float(norms.mean()) / lam if gentle else 0.0
+        offset = by_default if self.offset == "auto" else float(self.offset)
         if steep:
-            offset = max(offset, loss.curvature * float(norms.max()) * heaviest / problem.lam)
-        free = problem.intercept == "free"
-        bound = problem.targets.largest + math.sqrt(float(norms.max())) * problem.radius if free else 0.0
-        margin = problem.targets.largest if problem.tilt else 1.0
+            offset = max(offset, loss.curvature * float(norms.max()) * heaviest / lam)
+        largest = objective.bounds.largest
+        bound = largest + math.sqrt(float(norms.max())) * objective.radius if free else 0.0
+        margin = largest if objective.tilt else 1.0
         return Settings(
-            lam=problem.lam,
+            lam=lam,
             offset=offset,
             root_step=0.0,
-            radius=problem.radius if self.projection else math.inf,
+            radius=objective.radius if self.projection else math.inf,
             constant=constant,
             intercept_step=margin / min(loss.slope_bound, max(1.0, loss.curvature)) if free else 0.0,
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=RISING if self.average == "weighted" else EQUAL,
-            tilt=problem.tilt,
+            tilt=objective.tilt,
         )

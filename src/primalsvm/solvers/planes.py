@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.rows import Vector
+from primalsvm.data import Vector
 
 FIRST_ROOM = 32  # planes
 PATIENCE = 60  # rounds without mass after which a plane is forgotten
@@ -35,6 +35,10 @@ class Planes:
     def none(cls, d: int, n: int = FIRST_ROOM) -> "Planes":
         """No planes yet, of d features; room for n."""
         return cls(np.zeros((n, d)), np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(n, np.int64))
+
+    def copy(self) -> "Planes":
+        """The same planes, to go on from on their own."""
+        return Planes(self.g.copy(), self.h.copy(), self.gram.copy(), self.beta.copy(), self.idle.copy(), self.count)
 
     def add(self, h: float, g: Vector) -> None:
         """One more plane."""

@@ -10,21 +10,23 @@ the memory at hand: the same fit uses the same solvers everywhere.
 """
 
 import math
+from typing import Any
 
 from primalsvm.losses import Loss
 from primalsvm.objective import Problem
 from primalsvm.options import check_choice
 from primalsvm.solvers import costs
-from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.costs import LARGEST_FACTOR, Size
-from primalsvm.solvers.drive import SMALL
 from primalsvm.solvers.dual_ascent import DualAscent
 from primalsvm.solvers.interior_point import InteriorPoint
+from primalsvm.solvers.joint_ascent import JointAscent
 from primalsvm.solvers.newton import Newton
-from primalsvm.solvers.pegasos import Pegasos
-from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.protocol import JointSolver
+from primalsvm.solvers.registry import NAMED_SOLVERS
 from primalsvm.solvers.sequence import SolverSequence, Stage
+from primalsvm.solvers.several import Several, as_joint
+from primalsvm.solvers.stops import SMALL
 
 FEW_FEATURES, DENSE_FEATURES = 256, 512  # of sparse rows and of dense ones, for which BLAS is fast
 ROW_BYTES = 90  # that Newton keeps of each row (measured)
@@ -35,8 +37,10 @@ WORTH_TRYING = 0.5  # times the interior-point method's operations: what Newton 
 DOUBT = 0.7  # … and how much Newton may take: its progress is no guide to what is left
 
 
-def choose(solver: "str | Solver", size: Size, loss: Loss, *, mapped: bool = False) -> Solver:
-    """The solver object of a name, or the object itself.
+def choose(
+    solver: Any, size: Size, loss: Loss, *, mapped: bool = False, count: int = 1, jointly: bool = False
+) -> JointSolver:
+    """The solver of a name, or of an object, for K problems.
 
     Parameters
     ----------
@@ -45,6 +49,8 @@ def choose(solver: "str | Solver", size: Size, loss: Loss, *, mapped: bool = Fal
     loss : the interior-point method is for piecewise quadratic ones
     mapped : the rows are features of a kernel: they vary together, so that dual ascent crawls, and where they are many
         they are kept in a form for passes over all of them
+    count : K
+    jointly : whether dual ascent may go over all problems at once: it needs a block, and a certificate
 
     Examples
     --------
@@ -52,21 +58,23 @@ def choose(solver: "str | Solver", size: Size, loss: Loss, *, mapped: bool = Fal
     >>> [stage.solver.name for stage in choose("auto", Size(20_000, 100, 2_000_000, False), Hinge()).stages]
     ['dual_ascent', 'newton', 'interior_point']
     >>> choose("newton", Size(5, 3, 15, False), Hinge())
-    Newton()
+    Several(solver=Newton())
     """
+    chosen = plan(size, loss, mapped=mapped) if isinstance(solver, str) and solver == "auto" else solver_of(solver)
+    if count > 1 and jointly:
+        chosen = with_joint_stage(chosen, size, count)
+    found: JointSolver = as_joint(chosen)
+    return found
+
+
+def solver_of(solver: Any) -> Any:
+    """The solver object of a name, or the object itself."""
     if not isinstance(solver, str):
         if isinstance(solver, type) or not hasattr(solver, "advance"):
             raise TypeError(f"solver must be a name or a solver object such as DualAscent(), got {solver!r}")
         return solver
-    by_name: dict[str, Solver] = {
-        "asset": Asset(),
-        "dual_ascent": DualAscent(),
-        "interior_point": InteriorPoint(),
-        "newton": Newton(),
-        "pegasos": Pegasos(),
-    }
-    check_choice("solver", solver, ("auto", *by_name), "or give a solver object")
-    return plan(size, loss, mapped=mapped) if solver == "auto" else by_name[solver]
+    check_choice("solver", solver, ("auto", *NAMED_SOLVERS), "or give a solver object")
+    return NAMED_SOLVERS[solver]()
 
 
 def plan(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
@@ -85,40 +93,52 @@ def plan(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
     return SolverSequence(tuple(stages))
 
 
-def plan_features(solver: "str | Solver", m: int, d: int, problem: Problem) -> tuple[Solver, bool]:
-    """The solver for m rows of d features of a kernel, and whether it only makes passes over all of them.
+def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
+    """Some sweeps of dual ascent on all problems at once, before each goes on alone.
+
+    A sequence that begins with another solver gets some sweeps too, unless the problems are small: over all problems
+    they cost less than its first steps for each of them.
+    """
+    look = LOOK * costs.joint_visits(size, count)
+    if not isinstance(solver, SolverSequence):
+        if solver.name != DualAscent.name:
+            return solver
+        return SolverSequence((Stage(JointAscent(), first_mark=look), Stage(solver)))
+    first = solver.stages[0]
+    if first.solver.name != DualAscent.name and size.m * size.d < SMALL:
+        return solver
+    return SolverSequence((Stage(JointAscent(), first.patience, look), *solver.stages))
+
+
+def choose_mapped(solver: Any, m: int, d: int, problem: Problem, count: int, jointly: bool) -> JointSolver:
+    """The solver for m rows of d features of a kernel.
 
     Dual ascent is tried for the one-class problem: its λ is ν, never weak (512 features: a tenth of Newton's time).
     """
-    chosen = choose(solver, Size(m, d, m * d, False), problem.loss, mapped=not problem.tilt)
-    return chosen, all(stage.solver.name in ("newton", "interior_point") for stage in stages_of(chosen))
+    size = Size(m, d, m * d, False)
+    return choose(solver, size, problem.loss, mapped=not problem.tilt, count=count, jointly=jointly)
 
 
-def plan_out_of_core(solver: "str | Solver", size: Size, loss: Loss, budget: float) -> tuple[Solver, bool]:
-    """The solver for rows that are in files, as they do not fit in memory, and whether it reads them there by blocks.
+def choose_out_of_core(solver: Any, size: Size, loss: Loss, budget: float) -> tuple[JointSolver, bool]:
+    """The solver for rows in files, as they do not fit in memory, and whether it reads blocks of them by itself.
 
-    Newton reads rows in order, which a mapping of the files serves as well as any way does, but keeps some numbers of
-    each row. Coordinate ascent goes over blocks.
+    Newton makes passes over all rows, which a mapping of the files serves as well as any way does, but keeps some
+    numbers of each row. Coordinate ascent goes over blocks.
     """
-    if solver == "auto":
+    if isinstance(solver, str) and solver == "auto":
         few = size.d <= few_features(size) <= size.m and ROW_BYTES * size.m <= budget
-        return (Newton(), False) if few else (BlockAscent(), True)
-    chosen = choose(solver, size, loss)
-    if isinstance(chosen, InteriorPoint | SolverSequence):
+        return (Several(Newton()), False) if few else (Several(BlockAscent()), True)
+    chosen = solver_of(solver)
+    if chosen.name == DualAscent.name:
+        return Several(BlockAscent()), True
+    if chosen.name == InteriorPoint.name or chosen.traits.rows == "block":
         raise ValueError(f"solver={chosen!r} needs the rows in memory, and those of this source are too many")
-    if isinstance(chosen, DualAscent):
-        return BlockAscent(), True
-    return chosen, not isinstance(chosen, Newton)
+    return as_joint(chosen), chosen.traits.rows == "take"
 
 
 def few_features(size: Size) -> int:
     """Up to how many features Newton's systems cost about as much as a few sweeps of dual ascent."""
     return FEW_FEATURES if size.sparse else DENSE_FEATURES
-
-
-def stages_of(solver: Solver) -> tuple[Stage, ...]:
-    """Those of a sequence; any other solver is one stage."""
-    return solver.stages if isinstance(solver, SolverSequence) else (Stage(solver),)
 
 
 def fits_interior(size: Size, loss: Loss) -> bool:

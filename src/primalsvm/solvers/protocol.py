@@ -1,10 +1,15 @@
-"""What the driver expects of a solver: frozen options, an explicit state, and four verbs."""
+"""What the driver expects of a solver: frozen options, an explicit state, and a few verbs.
 
-from typing import Any, NamedTuple, Protocol
+An algorithm for one problem is a `Solver`. The driver runs a `JointSolver`, which is for K problems on the same rows;
+`several.Several` makes one of a `Solver`.
+"""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+from primalsvm.data import Dataset, Handle, Vector
 from primalsvm.objective import Evaluation
-from primalsvm.rows import Batch, Vector
-from primalsvm.team import Team
 
 
 class Run(NamedTuple):
@@ -20,48 +25,153 @@ class Run(NamedTuple):
 class Point(NamedTuple):
     """Where a solver may begin: what another one hands over, or what is known from elsewhere."""
 
-    alpha: Vector  # a dual point
+    alpha: Handle  # a dual point
     b: float
     w: Vector | None = None  # None: w(α)
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What a solver needs, and what it can do.
+
+    Parameters
+    ----------
+    rows : how it reads rows: "block" one by one in any order, from memory; "take" copies of some rows at a time;
+        "passes" in passes over all of them
+    precise : small problems can be solved to machine precision
+    self_paced : it runs to an end of its own, whatever `tol` and `max_iter` say
+    planned : its steps are planned up to the end, so a run with another `tol` or `max_iter` is another run
+    hands_over : it has `hand_over`, so another solver can follow it
+    path : it has `path_start`, so it starts at the next λ of a path from more than its last state
+    together : all problems advance at once, so there is little use in giving up only some of them
+    """
+
+    rows: Literal["block", "take", "passes"]
+    precise: bool = False
+    self_paced: bool = False
+    planned: bool = False
+    hands_over: bool = False
+    path: bool = False
+    together: bool = False
+
+
 class State(Protocol):
-    """What the driver reads of a solver's state. A state is picklable and is the solver's only memory."""
+    """What is read of a solver's state. A state is picklable and is the solver's only memory."""
 
     epoch: float
     steps: int
     operations: float  # work so far (`costs`); inf: not counted
     target: float  # relative gap to reach
-    finished: bool  # the solver has done all it was asked to do
+    finished: bool  # the solver has done all it was asked to do, or only rounding is left
     worth_evaluating: bool  # the gap may have reached the target, or an evaluation is due
 
 
 class Solver(Protocol):
-    """A solver: `start` makes a state, `advance` consumes one and returns it one chunk of rows later.
+    """An algorithm for one problem.
 
-    The problem is of the kind that the solver is for: most know `Problem`, some an objective of its own.
+    `start` makes a state, `advance` consumes one and returns it one chunk of work later. The objective is of the kind
+    that the solver is for: most know `Objective`, some one of their own.
     """
 
     @property
     def name(self) -> str:
-        """What the history calls it."""
+        """How it is called in the history."""
 
     @property
-    def precise(self) -> bool:
-        """Whether small problems can be solved to machine precision."""
+    def traits(self) -> Traits:
+        """What it needs, and what it can do."""
 
-    @property
-    def self_paced(self) -> bool:
-        """Whether the solver runs to an end of its own, whatever `tol` and `max_iter` say."""
+    def start(self, objective: Any, run: Run, previous: Any = None) -> Any:
+        """A fresh state, or one that goes on from a previous state or a `Point` where that fits."""
 
-    def start(self, problem: Any, batch: Batch, run: Run, team: Team, previous: Any = None) -> Any:
-        """A fresh state, or one that goes on from a previous state where that fits."""
-
-    def advance(self, problem: Any, batch: Batch, state: Any, team: Team) -> Any:
+    def advance(self, objective: Any, state: Any) -> Any:
         """One chunk of work. The arrays inside the state are updated in place."""
 
-    def evaluate(self, problem: Any, batch: Batch, state: Any, team: Team) -> Evaluation:
-        """The solution that the state stands for, with P and D."""
+    def evaluate(self, objective: Any, state: Any) -> Evaluation:
+        """The solution that the state stands for, with P and D. The state stays as it is."""
 
-    def iterate(self, problem: Any, batch: Batch, state: Any) -> tuple[Vector, float]:
+    def iterate(self, objective: Any, state: Any) -> tuple[Vector, float]:
         """The solver's own point, at no cost in passes over the rows; `evaluate` may find a better b, or w."""
+
+    def observe(self, objective: Any, state: Any, evaluation: Evaluation) -> None:
+        """Take note of what an evaluation has shown."""
+
+
+@dataclass
+class Member:
+    """What is known of one of several problems between two chunks: the part of a `State` that the driver reads."""
+
+    epoch: float = 0.0
+    steps: int = 0
+    operations: float = 0.0
+    finished: bool = False
+    worth_evaluating: bool = False
+    primal: float = float("inf")  # P that the last sweeps suggest,
+    dual: float = 0.0  # … D,
+    estimate: float = float("inf")  # … and the relative gap
+
+
+class JointState(Protocol):
+    """The state of a `JointSolver`."""
+
+    target: float  # relative gap to reach
+    members: list[Any]  # a `Member`, or the `State`, of each problem; None: not started yet, or closed
+
+
+class Objectives(Protocol):
+    """K problems on the same rows."""
+
+    @property
+    def data(self) -> Dataset:
+        """The rows."""
+
+    @property
+    def tunable(self) -> bool:
+        """Whether λ is for the user to choose."""
+
+    def vanishes(self, dual: float) -> bool:
+        """Whether so high a lower bound shows that w* = 0, which tells nothing."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, k: int) -> Any:
+        """The objective of problem k."""
+
+    def separate(self, k: int) -> Any:
+        """The objective of problem k, for a thread that solves it while others solve others."""
+
+    def forget(self, k: int) -> None:
+        """Problem k has ended."""
+
+
+class JointSolver(Protocol):
+    """A solver of K problems on the same rows; k counts the problems."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in the history."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it needs, and what it can do."""
+
+    def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> Any:
+        """A state for the chosen problems, each from its previous state (None: afresh)."""
+
+    def advance(self, objectives: Any, state: Any) -> Any:
+        """One chunk of work for the problems that are open."""
+
+    def evaluate(self, objectives: Any, state: Any, chosen: Sequence[int]) -> list[Evaluation]:
+        """Of each chosen problem the solution that the state stands for, with P and D. The state stays as it is."""
+
+    def iterate(self, objectives: Any, state: Any, k: int) -> tuple[Vector, float]:
+        """The own point of a problem, at no cost in passes over the rows."""
+
+    def observe(self, objectives: Any, state: Any, k: int, evaluation: Evaluation) -> None:
+        """Take note of what an evaluation has shown."""
+
+    def hand_over(self, objectives: Any, state: Any, k: int) -> Point:
+        """Where another solver may begin with a problem."""
+
+    def close(self, objectives: Any, state: Any, k: int) -> tuple[Any, Any]:
+        """End a problem: the solver that it ended with, and the state that a later run may start from."""

@@ -1,7 +1,9 @@
 """The smooth function Φ of `newton` as sums over rows, given their scores.
 
-φᵢ(p) = max over a of  −ℓ*(−a) − p a − q/2 (a − αᵢ)²,     aᵢ the maximiser: `Loss.dual_step(p, y, αᵢ, q)`
-φᵢ'   = −aᵢ,     φᵢ'' = 1/(q + (ℓ*)'') where aᵢ is inside its domain, else 0
+    φᵢ(p) = max over a of  −ℓ*(−a) − p a − q/2 (a − αᵢ)²,     aᵢ the maximiser: `Loss.dual_step(p, y, αᵢ, q)`
+    φᵢ'   = −aᵢ,     φᵢ'' = 1/(q + (ℓ*)'') where aᵢ is inside its domain, else 0
+
+The functions are for `Dataset.map`, `update` and `reduce`: arguments that are the same for all rows come first.
 """
 
 from typing import NamedTuple
@@ -9,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from primalsvm.compiled import kernel
+from primalsvm.data import Vector, weight_of
 from primalsvm.losses import conjugate, conjugate_curvature, dual_step, feasible, value
-from primalsvm.rows import weight_of
+from primalsvm.sums import is_free
 
 
 class Proximal(NamedTuple):
@@ -20,15 +23,17 @@ class Proximal(NamedTuple):
     loss: float  # Σ cᵢ ℓ(pᵢ)
     dual: float  # Σ cᵢ (−ℓ*(−aᵢ))
     balance: float  # Σ cᵢ aᵢ
+    inside: int  # the number of rows with hᵢ > 0
 
 
 @kernel
-def maximise(y, weight, loss, scores, direction, t, b, q, alpha, a, h, change):  # type: ignore[no-untyped-def]  # compiled
-    """aᵢ, its change and hᵢ at the scores + t · direction + b."""
+def maximise(loss, t, b, q, y, weight, scores, direction, alpha, a, h, change):  # type: ignore[no-untyped-def]  # compiled
+    """The sums of `Proximal` at the scores + t · direction + b; writes aᵢ, its change, and hᵢ = cᵢ φᵢ''."""
     phi = 0.0
     losses = 0.0
     dual = 0.0
     balance = 0.0
+    inside = 0
     for i in range(np.uint64(y.shape[0])):
         c = weight_of(weight, i)
         if c == 0.0:
@@ -45,14 +50,14 @@ def maximise(y, weight, loss, scores, direction, t, b, q, alpha, a, h, change): 
         balance += c * best
         change[i] = best - a[i]
         a[i] = best
-        inside = best != 0.0 and feasible(loss, 1.5 * best, y[i]) != best
-        h[i] = c / (q + conjugate_curvature(loss, -best, y[i])) if inside else 0.0
-    return Proximal(phi, losses, dual, balance)
+        h[i] = c / (q + conjugate_curvature(loss, -best, y[i])) if is_free(loss, best, y[i]) else 0.0
+        inside += h[i] > 0.0
+    return phi, losses, dual, balance, inside
 
 
 @kernel
-def pull_along(y, weight, loss, scores, direction, t, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
-    """Σ cᵢ aᵢ directionᵢ at the scores + t · direction + b: what the losses add to the slope of Φ in t, negated."""
+def slope_along(loss, t, b, q, y, weight, scores, direction, alpha):  # type: ignore[no-untyped-def]  # as above
+    """Σ cᵢ aᵢ directionᵢ at the scores + t · direction + b: minus the derivative of Σ cᵢ φᵢ in t."""
     total = 0.0
     for i in range(np.uint64(y.shape[0])):
         p = scores[i] + t * direction[i] + b
@@ -61,7 +66,7 @@ def pull_along(y, weight, loss, scores, direction, t, b, q, alpha):  # type: ign
 
 
 @kernel
-def balance(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-def]  # compiled
+def balance_at(loss, b, q, y, weight, scores, alpha):  # type: ignore[no-untyped-def]  # as above
     """Σ cᵢ aᵢ at the scores + b: decreasing in b."""
     total = 0.0
     for i in range(np.uint64(y.shape[0])):
@@ -70,30 +75,40 @@ def balance(y, weight, loss, scores, b, q, alpha):  # type: ignore[no-untyped-de
 
 
 @kernel
-def best_intercept(y, weight, loss, scores, b, q, alpha, wanted):  # type: ignore[no-untyped-def]  # compiled
-    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ is what is wanted, by bisection from around the present one."""
-    reach = 1.0
-    low, high = b - reach, b + reach
-    for _ in range(60):
-        if (
-            balance(y, weight, loss, scores, low, q, alpha) > wanted
-            and balance(y, weight, loss, scores, high, q, alpha) < wanted
-        ):
-            break
-        reach *= 2.0
-        low, high = b - reach, b + reach
-    while True:
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
-            return middle
-        if balance(y, weight, loss, scores, middle, q, alpha) > wanted:
-            low = middle
-        else:
-            high = middle
+def middles(loss, far, y, out):  # type: ignore[no-untyped-def]  # as above
+    """out ← the middle of each α's domain, which ends before ±far."""
+    for i in range(np.uint64(y.shape[0])):
+        out[i] = 0.5 * (feasible(loss, far, y[i]) + feasible(loss, -far, y[i]))
 
 
 @kernel
-def middles(loss, y, far, out):  # type: ignore[no-untyped-def]  # compiled
-    """The middle of each α's domain, which ends before ±far."""
-    for i in range(np.uint64(y.shape[0])):
-        out[i] = 0.5 * (feasible(loss, far, y[i]) + feasible(loss, -far, y[i]))
+def changes(share, h, counted, out):  # type: ignore[no-untyped-def]  # as above
+    """out ← h − counted where that is more than a share of the larger one, else 0."""
+    for i in range(np.uint64(h.shape[0])):
+        change = h[i] - counted[i]
+        out[i] = change if abs(change) > share * max(h[i], counted[i]) else 0.0
+
+
+def assign(values: Vector, out: Vector) -> None:
+    """out ← values."""
+    out[...] = values
+
+
+def assign_changed(change: Vector, values: Vector, out: Vector) -> None:
+    """out ← values, where there is a change."""
+    np.copyto(out, values, where=change != 0.0)
+
+
+def add_constant(constant: float, values: Vector) -> None:
+    """values ← values + constant."""
+    values += constant
+
+
+def move_scores(t: float, step_b: float, along: Vector, scores: Vector) -> None:
+    """scores ← scores + t ⟨δ, xᵢ⟩, given ⟨δ, xᵢ⟩ + δ_b."""
+    scores += t * (along - step_b)
+
+
+def divide(divisor: float, values: Vector, out: Vector) -> None:
+    """out ← values / divisor."""
+    np.divide(values, divisor, out=out)

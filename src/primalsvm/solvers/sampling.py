@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.rows import Vector
+from primalsvm.data import Vector
 from primalsvm.solvers.order import STREAMS, interleave, run_length, shuffled_runs
 
 Sampling = Literal["iid", "distinct", "epochs", "blocks"]
 SAMPLINGS = ("blocks", "epochs", "iid", "distinct")
 
 BLOCK = 65_536  # rows that are mixed at a time
-_NOBODY_SLEEPS = np.zeros(0, np.uint8)
+_ALL_ACTIVE = np.zeros(0, np.uint8)
 
 
 @kernel
@@ -88,6 +88,6 @@ class Sampler:
         length = run_length(self.m)
         taken = max(STREAMS, BLOCK // length)
         rows = np.empty(min(taken, self.starts.shape[0]) * length, np.uint64)
-        n = interleave(self.starts[:taken], length, self.m, _NOBODY_SLEEPS, rows)
+        n = interleave(self.starts[:taken], length, self.m, _ALL_ACTIVE, rows)
         self.starts = self.starts[taken:]
         return rows[:n]

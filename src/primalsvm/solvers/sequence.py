@@ -12,17 +12,21 @@ Forecast. Two things happen in dual ascent: D grows like a power of the operatio
 the rows are separable or nearly orthogonal; where they are not, it soon stops falling, and D has a long way to go. So
 both are extrapolated to where they are a factor of two apart. Once they are, the gap falls like a power of W, or
 exponentially.
+
+Of several problems each is handed over on its own, unless they advance together (`Traits.together`): then all are, once
+that is best for half of them. The next solver starts when the present one has no problems left.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import Batch, Vector
+from primalsvm.data import Vector
+from primalsvm.objective import Evaluation
 from primalsvm.solution import relative_gap
-from primalsvm.solvers.protocol import Run, Solver
-from primalsvm.team import Team
+from primalsvm.solvers.protocol import Member, Point, Run, Traits
+from primalsvm.solvers.several import Left, as_joint
 
 APART = 1.5  # times the operations of one mark is the next
 HALF = 0.5  # relative gap from which on it is extrapolated itself
@@ -37,12 +41,12 @@ class Stage:
 
     Parameters
     ----------
-    solver : a solver object; all but the last of a sequence have `hand_over`
+    solver : a solver object; all but the last of a sequence can hand over
     patience : operations (`costs`); inf: it never hands over, unless rounding stops it
     first_mark : operations before its first forecast; None: there are none, and it hands over after `patience`
     """
 
-    solver: Solver
+    solver: Any
     patience: float = math.inf
     first_mark: float | None = None
 
@@ -56,30 +60,28 @@ class Mark(NamedTuple):
 
 
 @dataclass
+class Progress:
+    """How far a problem has come."""
+
+    now: Member  # all solvers so far
+    before: Member  # those that have handed it over
+    next_mark: float  # operations of the present solver
+    mark: Mark | None = None  # the last one
+    hopeless: bool = False  # it would take longer than the solvers that follow
+    leaving: bool = False  # the next step hands it over
+
+
+@dataclass
 class SequenceState:
-    """The present solver's state, and what its progress was."""
+    """The present solver's state, and the progress of each problem."""
 
     stage: int
-    name: str  # of the present solver
     inner: Any
     run: Run
     target: float
-    next_mark: float  # operations of the present solver
-    mark: Mark | None = None  # the last one
-    leaving: bool = False  # the next step begins with the next solver
-    epochs_before: float = 0.0  # of the solvers that have handed over
-    steps_before: int = 0
-    operations_before: float = 0.0
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
-
-    def release(self) -> None:
-        """Forget what can be computed again."""
-        if hasattr(self.inner, "release"):
-            self.inner.release()
+    members: list[Member | None]
+    progress: list[Progress]
+    points: list[Any]  # of the problems that wait for the next solver
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,94 +101,130 @@ class SolverSequence:
 
     stages: tuple[Stage, ...]
     name: ClassVar[str] = "sequence"
-    precise: ClassVar[bool] = True
-    self_paced: ClassVar[bool] = False
+
+    @property
+    def traits(self) -> Traits:
+        """It reads rows in all ways that its solvers do."""
+        ways = {stage.solver.traits.rows for stage in self.stages}
+        together = self.stages[0].solver.traits.together
+        return Traits("block" if "block" in ways else "passes", precise=True, together=together)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(stage.solver.name for stage in self.stages)})"
 
-    def after(self, name: str) -> "SolverSequence":
-        """The stages that follow the solver of this name; all of them, if it is not the first."""
-        return SolverSequence(self.stages[1:]) if self.stages[0].solver.name == name and len(self.stages) > 1 else self
+    def _solver(self, stage: int) -> Any:
+        return as_joint(self.stages[stage].solver)
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> SequenceState:
-        """The first solver, from where it can go on; a previous sequence, at the solver that it ended with."""
-        stage = 0
-        if isinstance(previous, SequenceState):
-            names = [one.solver.name for one in self.stages]
-            stage = names.index(previous.name) if previous.name in names else 0
-            previous = previous.inner
-        solver = self.stages[stage].solver
-        inner = solver.start(problem, batch, run, team, previous)
-        return SequenceState(stage, solver.name, inner, run, run.target, self.stages[stage].first_mark or 0.0)
+    def _name(self, stage: int) -> str:
+        return str(self.stages[stage].solver.name)
 
-    def advance(self, problem: Problem, batch: Batch, state: SequenceState, team: Team) -> SequenceState:
-        """One chunk of the present solver's, or the first of the next one's."""
-        if state.leaving:
-            self._hand_over(problem, batch, state, team)
-        stage = self.stages[state.stage]
-        inner = state.inner
-        inner.target = state.target
-        state.inner = inner = stage.solver.advance(problem, batch, inner, team)
-        state.epoch = state.epochs_before + inner.epoch
-        state.steps = state.steps_before + inner.steps
-        state.operations = state.operations_before + inner.operations
-        last = state.stage + 1 == len(self.stages)
-        done = inner.finished and not last and inner.estimate > state.target  # rounding has stopped it
-        state.finished = inner.finished and not done
-        state.leaving = done or (not last and self._will_not_make_it(state, stage))
-        state.worth_evaluating = inner.worth_evaluating or state.leaving  # the history shows where it was left
+    def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> SequenceState:
+        """The first solver; after a previous sequence, the one that it ended with."""
+        names = [stage.solver.name for stage in self.stages]
+        left = [previous[k] for k in chosen]
+        again = [names.index(one.name) for one in left if isinstance(one, Left) and one.name in names]
+        stage = min(again) if len(again) == len(left) else 0
+        K = len(objectives)
+        progress = [Progress(Member(), Member(), 0.0) for _ in range(K)]
+        state = SequenceState(stage, None, run, run.target, [None] * K, progress, [None] * K)
+        self._start_stage(objectives, state, chosen, previous)
         return state
 
-    def _will_not_make_it(self, state: SequenceState, stage: Stage) -> bool:
-        """Whether the present solver seems to need more than its patience; looked at from time to time."""
-        inner = state.inner
+    def _start_stage(self, objectives: Any, state: SequenceState, chosen: Sequence[int], previous: Any) -> None:
+        first_mark = self.stages[state.stage].first_mark or 0.0
+        state.inner = self._solver(state.stage).start(objectives, state.run, chosen, previous)
+        for k in chosen:
+            now = state.progress[k].now
+            state.progress[k] = Progress(now, replace(now), first_mark)
+            state.points[k] = None
+
+    def advance(self, objectives: Any, state: SequenceState) -> SequenceState:
+        """One chunk of the present solver's, or the first of the next one's."""
+        self._hand_over_leaving(objectives, state)
+        solver = self._solver(state.stage)
+        state.inner.target = state.target
+        state.inner = solver.advance(objectives, state.inner)
+        at_work = [k for k, member in enumerate(state.inner.members) if member is not None]
+        for k in at_work:
+            self._note_progress(state, state.progress[k], state.inner.members[k])
+        if solver.traits.together:
+            leaving = 2 * sum(state.progress[k].hopeless for k in at_work) > len(at_work)
+            for k in at_work:
+                state.progress[k].leaving = leaving
+        for k in at_work:  # the history shows where a solver was left
+            state.progress[k].now.worth_evaluating |= state.progress[k].leaving
+        state.members = [None] * len(state.members)
+        for k in at_work:
+            state.members[k] = state.progress[k].now
+        return state
+
+    def _note_progress(self, state: SequenceState, progress: Progress, inner: Any) -> None:
+        """Add what the present solver did with a problem to what was done before; see whether it should leave."""
+        now, before = progress.now, progress.before
+        now.epoch = before.epoch + inner.epoch
+        now.steps = before.steps + inner.steps
+        now.operations = before.operations + inner.operations
+        last = state.stage + 1 == len(self.stages)
+        # rounding, or a limit of its own, has stopped it; the evaluation that follows shows whether it is solved
+        stopped = inner.finished and not last and (state.run.certify or inner.estimate > state.target)
+        now.finished = inner.finished and not stopped
+        now.worth_evaluating = inner.worth_evaluating
+        progress.hopeless = stopped or (not last and self._will_not_make_it(state, progress, inner))
+        progress.leaving = progress.hopeless
+
+    def _will_not_make_it(self, state: SequenceState, progress: Progress, inner: Any) -> bool:
+        """Whether a problem seems to need more than the patience; looked at from time to time."""
+        stage = self.stages[state.stage]
         if stage.first_mark is None:
             return bool(inner.operations >= stage.patience)
-        if inner.operations < state.next_mark:
-            return False
-        before, mark = state.mark, Mark(inner.operations, inner.primal, inner.dual)
-        state.mark, state.next_mark = mark, APART * inner.operations
+        if inner.operations < progress.next_mark:
+            return progress.hopeless
+        before, mark = progress.mark, Mark(inner.operations, inner.primal, inner.dual)
+        progress.mark, progress.next_mark = mark, APART * inner.operations
         return before is not None and forecast(before, mark, state.target) > stage.patience
 
-    def _hand_over(self, problem: Problem, batch: Batch, state: SequenceState, team: Team) -> None:
-        solver: Any = self.stages[state.stage].solver
-        point = solver.hand_over(problem, batch, state.inner)
-        state.stage += 1
-        stage = self.stages[state.stage]
-        state.name = stage.solver.name
-        state.epochs_before, state.steps_before = state.epoch, state.steps
-        state.operations_before = state.operations
-        state.inner = stage.solver.start(problem, batch, state.run, team, point)
-        state.next_mark, state.mark, state.leaving = stage.first_mark or 0.0, None, False
+    def _hand_over_leaving(self, objectives: Any, state: SequenceState) -> None:
+        """Take the points of the problems that leave; start the next solver once the present one has none left."""
+        solver, inner, forecast_was_bad = self._solver(state.stage), state.inner, False
+        for k, progress in enumerate(state.progress):
+            if progress.leaving and inner.members[k] is not None:
+                forecast_was_bad |= not inner.members[k].finished
+                state.points[k] = solver.hand_over(objectives, inner, k)
+                solver.close(objectives, inner, k)
+                progress.leaving = False
+        if not getattr(inner, "waiting", None) and all(member is None for member in inner.members):
+            state.stage += 1
+            while forecast_was_bad and state.stage + 1 < len(self.stages) and self._name(state.stage) == solver.name:
+                state.stage += 1  # the same algorithm, for one problem at a time, would fare no better
+            chosen = [k for k, point in enumerate(state.points) if point is not None]
+            self._start_stage(objectives, state, chosen, state.points)
 
-    def evaluate(self, problem: Problem, batch: Batch, state: SequenceState, team: Team) -> Evaluation:
+    def evaluate(self, objectives: Any, state: SequenceState, chosen: Sequence[int]) -> list[Evaluation]:
         """As the present solver."""
-        solver = self.stages[state.stage].solver
-        return solver.evaluate(problem, batch, state.inner, team)._replace(solver=solver.name)
+        solver = self._solver(state.stage)
+        name = self._name(state.stage)
+        found = solver.evaluate(objectives, state.inner, chosen)
+        return [one._replace(solver=name) for one in found]
 
-    def iterate(self, problem: Problem, batch: Batch, state: SequenceState) -> tuple[Vector, float]:
+    def iterate(self, objectives: Any, state: SequenceState, k: int) -> tuple[Vector, float]:
         """As the present solver."""
-        return self.stages[state.stage].solver.iterate(problem, batch, state.inner)
+        found: tuple[Vector, float] = self._solver(state.stage).iterate(objectives, state.inner, k)
+        return found
 
+    def observe(self, objectives: Any, state: SequenceState, k: int, evaluation: Evaluation) -> None:
+        """As the present solver."""
+        self._solver(state.stage).observe(objectives, state.inner, k, evaluation)
 
-def present(solver: Solver, state: Any) -> tuple[Solver, Any]:
-    """The solver of a sequence that is at work, or was at last, and its own state; any other solver is at work itself.
+    def hand_over(self, objectives: Any, state: SequenceState, k: int) -> Point:
+        """As the present solver."""
+        point: Point = self._solver(state.stage).hand_over(objectives, state.inner, k)
+        return point
 
-    Examples
-    --------
-    >>> from primalsvm import Newton
-    >>> present(Newton(), None)
-    (Newton(), None)
-    """
-    if isinstance(solver, SolverSequence) and isinstance(state, SequenceState):
-        return solver.stages[state.stage].solver, state.inner
-    return solver, state
-
-
-def state_for(solver: Solver, state: Any) -> Any:
-    """A previous state, as this solver may know it: that of a sequence is unwrapped for a solver that is none."""
-    return state.inner if isinstance(state, SequenceState) and not isinstance(solver, SolverSequence) else state
+    def close(self, objectives: Any, state: SequenceState, k: int) -> tuple[Any, Any]:
+        """The solver that the problem ended with, and its state."""
+        state.members[k] = None
+        solver, own = self._solver(state.stage).close(objectives, state.inner, k)
+        return solver, Left(solver.name, own)
 
 
 def forecast(before: Mark, now: Mark, target: float) -> float:

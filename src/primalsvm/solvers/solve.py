@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from primalsvm.inputs import as_batch
-from primalsvm.objective import Problem, check_signs, check_targets
-from primalsvm.rows import shape
+from primalsvm.data import as_dataset, as_numbers, thread_pool
+from primalsvm.objective import Problem, check_both_signs, check_signs
 from primalsvm.solution import Solution
 from primalsvm.solvers.costs import Size
-from primalsvm.solvers.drive import Stops, drive
+from primalsvm.solvers.drive import drive
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Solver
+from primalsvm.solvers.several import Single
+from primalsvm.solvers.stops import Stops
 
 
 def solve(
@@ -59,21 +60,26 @@ def solve(
     >>> solution.w.round(6), round(solution.b, 6), solution.status.value
     (array([1.]), 0.0, 'converged')
     """
-    batch = as_batch(X, y, sample_weight)
-    check_targets(problem, batch)
-    held_out = None if validation is None else as_batch(*validation)
-    if held_out is not None:
+    with thread_pool(n_jobs) as threads:
+        data = as_dataset(X, sample_weight, threads=threads)
+        targets = as_numbers(y, data.shape[0])
         if problem.loss.of_signs:
-            check_signs(held_out)
-        if shape(held_out.rows)[1] != shape(batch.rows)[1]:
-            raise ValueError("the validation rows have another number of features than X")
-    return drive(
-        problem,
-        batch,
-        choose(solver, Size.of(batch.rows), problem.loss),
-        Stops(tol, max_iter, max_seconds, certify, patience),
-        validation=held_out,
-        n_jobs=n_jobs,
-        seed=random_state,
-        start=start,
-    )
+            check_both_signs(targets, data.weights)
+        held_out = None
+        if validation is not None:
+            rows = as_dataset(validation[0], threads=threads)
+            labels = as_numbers(validation[1], rows.shape[0])
+            if problem.loss.of_signs:
+                check_signs(labels)
+            if rows.shape[1] != data.shape[1]:
+                raise ValueError("the validation rows have another number of features than X")
+            held_out = Single(problem.on(rows, labels))
+        (solution,) = drive(
+            Single(problem.on(data, targets)),
+            choose(solver, Size.of(data), problem.loss),
+            Stops(tol, max_iter, max_seconds, certify, patience),
+            validation=held_out,
+            seed=random_state,
+            start=None if start is None else [start.state],
+        )
+        return solution

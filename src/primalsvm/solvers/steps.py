@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from primalsvm.compiled import kernel
+from primalsvm.data import add, dot, prefetch, prefetch_pointer, prefetch_row, squared_norm, weight_of
 from primalsvm.losses import slope
-from primalsvm.rows import add, dot, fetch, locate, prefetch, squared_norm, weight_of
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD
 
-TINY = 1e-9  # v is rescaled when a falls below
+TINY = 1e-9  # v is rescaled when a falls below: seldom, and long before single precision suffers
 EQUAL, RISING, BY_STEP = range(3)  # how iterates are weighted in an average: 1, t, or the step that led to them
 
 
@@ -52,14 +52,15 @@ class Iterate(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The steps begin < t ≤ end whose slopes make up the certificate, weighted like a hat: rising, then falling.
+    """The steps begin < t ≤ end whose slopes make up the certificate, in a triangular window.
 
-    With n visits a row, s the steps of the tail and η nearly constant, w(α) = w̄ + (w_end − w_begin)/(η λ s) for equal
-    weights: the noise of two single iterates. A hat takes averages of iterates instead of w_begin and w_end.
+    With as many visits of each row, s steps in the tail and η nearly constant, slopes of equal weight would give
+    w(α) = w̄ + (w_end − w_begin)/(η λ s), with the noise of two single iterates. Weights that rise and then fall take
+    averages of iterates instead of these two.
     """
 
-    begin: float
-    end: float
+    begin: float = 0.0
+    end: float = 0.0
 
 
 @kernel
@@ -72,7 +73,7 @@ def step_length(lam, offset, root_step, t):  # type: ignore[no-untyped-def]  # c
 
 @kernel
 def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
-    """One step per len(g) rows of `order`. v and u are updated; slopes and visits, if kept, make the certificate."""
+    """One step per len(g) rows of `order`; v and u are updated, and slopes and visits if a certificate is wanted."""
     rows, y, weight = batch
     lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting, tilt = settings
     t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
@@ -83,7 +84,7 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
     for first in range(0, order.shape[0] - k + 1, k):
         t += 1
         eta = step_length(lam, offset, root_step, t)
-        hat = max(min(t - tail.begin, tail.end + 1.0 - t), 0.0)
+        window = max(min(t - tail.begin, tail.end + 1.0 - t), 0.0)
         if averaging:
             omega = 1.0
             if weighting == BY_STEP:
@@ -95,16 +96,16 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
             b_sum += omega * b
         for j in range(k):
             if first + j + AHEAD < order.shape[0]:
-                fetch(rows, order[first + j + AHEAD])
+                prefetch_row(rows, order[first + j + AHEAD])
             if first + j + FAR_AHEAD < order.shape[0]:
-                locate(rows, order[first + j + FAR_AHEAD])
+                prefetch_pointer(rows, order[first + j + FAR_AHEAD])
                 prefetch(y, order[first + j + FAR_AHEAD])
             i = np.uint64(order[first + j])
             p = a * (dot(rows, i, v) + constant * bias) + b
             gradient = slope(loss, p, y[i])
             if counting:
-                slopes[i] += hat * gradient
-                visits[i] += hat
+                slopes[i] += window * gradient
+                visits[i] += window
             g[j] = gradient * weight_of(weight, i) / mean_weight
         shrink = 1.0 - eta * lam
         a *= shrink

@@ -1,50 +1,36 @@
-"""Runs of stochastic sub-gradient steps: what Pegasos and ASSET share.
+"""Runs of stochastic sub-gradient steps: what Pegasos, ASSET and Pegasos with a kernel share.
 
-The steps themselves are in `steps`.
+The steps themselves are in `steps`; rows that come as a stream, in `streams`.
 
 Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but
-a row near the margin is visited too seldom to tell its share precisely. When the goal is an accuracy and it is within
-reach, some sweeps of dual ascent over α (a share of the epochs so far) sharpen the bound, and w(α) is returned if its P
-is lower. A run of `n_iter` steps returns what its paper returns.
-
-Streams. `absorb` takes the rows as they come, each once. Rows that do not fill a step wait in the state. The average
-goes over the present and the previous bucket of iterates (their ends are fixed step numbers), so that what a stream
-leaves behind does not depend on how it was cut.
+a row near the margin is visited too seldom to estimate its share precisely. When the goal is an accuracy and it is
+within reach, some sweeps of dual ascent from α (a share of the epochs so far) raise the bound, and w(α) is returned if
+its P is lower. A run of `n_iter` steps returns what its paper returns.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import (
-    Batch,
-    Distant,
-    Vector,
-    inner,
-    join,
-    shape,
-    stored_bytes,
-    take_batch,
-    value_dtype,
-)
-from primalsvm.rows import widened as rows_widened
+from primalsvm import sums
+from primalsvm.data import Batch, Dataset, Handle, Vector, Weights, inner
+from primalsvm.losses import Loss
+from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
-from primalsvm.solvers.dual_ascent import sharpen
-from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.dual_ascent import improve_dual
+from primalsvm.solvers.protocol import Run, Traits
 from primalsvm.solvers.sampling import Sampler, Sampling
 from primalsvm.solvers.steps import BY_STEP, Iterate, Settings, Tail, step_length, take_steps
-from primalsvm.team import Team
 
 Average = Literal["last", "uniform", "suffix", "weighted", "random"]
-Primal = Callable[[Batch, Vector, float, Team], tuple[float, float, Vector]]  # (w, b) → the best b, P, the scores
 
 CHUNK = 65_536  # rows between two looks at the clock
-BROUGHT_BYTES = 64_000_000  # of distant rows that are held at a time
-SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to sharpen the certificate,
-WITHIN_REACH = 30.0  # … where its gap is within this factor of the target
+CHUNK_BYTES = 64_000_000  # of rows that are taken at a time, where they are not in memory
+SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to raise the bound: half as much work as the steps themselves,
+WITHIN_REACH = 30.0  # … where the gap is within this factor of the target
 NEVER = 2**62
 
 
@@ -86,21 +72,22 @@ class Bucket(NamedTuple):
 class StochasticState:
     """All that a stochastic solver remembers between two chunks."""
 
+    plan: Plan
     settings: Settings
     iterate: Iterate
     v: Vector
     u: Vector  # empty unless an average is kept
+    chosen: tuple[Vector, float]  # the random iterate
     slopes: Vector  # empty without certificate
     visits: Vector
-    sampler: Sampler | None  # None: rows come from a stream
-    per_epoch: int  # steps
-    target: float
-    last: int  # the last step that `max_iter` allows
-    length: int | None  # steps in a try; None: no end
-    tail: Tail
-    next_tail: int  # step of this try at which the tail begins anew
-    next_average: int  # … and the average
-    chosen: tuple[Vector, float]  # the random iterate
+    sampler: Sampler | None = None  # None: rows come from a stream
+    per_epoch: int = 1  # steps
+    target: float = 0.0
+    last: int = NEVER  # the last step that `max_iter` allows
+    length: int | None = None  # steps in a try; None: no end
+    tail: Tail = field(default_factory=Tail)
+    next_tail: int = NEVER  # step of this try at which the tail begins anew
+    next_average: int = NEVER  # … and the average
     best_try: tuple[float, Vector, float] | None = None  # P, w, b
     pending: Batch | None = None  # rows of a stream that do not fill a step yet
     before: Bucket | None = None  # the previous bucket of a stream
@@ -113,99 +100,131 @@ class StochasticState:
     worth_evaluating: bool = False
 
 
+class StochasticSolver(ABC):
+    """A solver that takes stochastic sub-gradient steps; its options say how they are planned."""
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_iter(self) -> int | str | None:
+        """The number of steps, if that is given: exactly so many are taken."""
+
+    @abstractmethod
+    def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
+        """The first point; or, from a previous state of as many features, that state's point and step number."""
+
+    @property
+    def traits(self) -> Traits:
+        """Rows are taken in the order of the steps."""
+        return Traits("take", self_paced=self.n_iter is not None, planned=True)
+
+    def advance(self, objective: Objective, state: StochasticState) -> StochasticState:
+        """A chunk of steps."""
+        return advance(objective, state)
+
+    def evaluate(self, objective: Objective, state: StochasticState) -> Evaluation:
+        """P at the output, with the best b if it is free; D at the mean slopes."""
+        return evaluate(objective, state)
+
+    def iterate(self, objective: Objective, state: StochasticState) -> tuple[Vector, float]:
+        """The output so far: the average's, or the best try's."""
+        return output(state)
+
+    def observe(self, objective: Objective, state: StochasticState, evaluation: Evaluation) -> None:  # noqa: B027  # final
+        """No step depends on an evaluation."""
+
+
 # ---- state -----------------------------------------------------------------------------------------------------------
 
 
-def start(
-    plan: Plan, settings: Settings, problem: Problem, batch: Batch, run: Run, previous: Any = None
-) -> StochasticState:
+def start(plan: Plan, settings: Settings, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
     """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
-    m, _ = shape(batch.rows)
-    per_epoch = -(-m // plan.batch_size)
-    sampler = Sampler(plan.sampling, m, plan.batch_size, np.random.default_rng(run.seed))
-    state = begin(plan, settings, problem, batch, previous)
-    rows_counted = m if run.certify else 0
-    state.slopes, state.visits = np.zeros(rows_counted, np.float32), np.zeros(rows_counted, np.float32)
-    state.sampler = sampler
-    state.per_epoch = per_epoch
-    state.target = run.target
+    m, k = objective.data.shape[0], plan.batch_size
+    sampler = Sampler(plan.sampling, m, k, np.random.default_rng(run.seed))
+    state = begin(plan, settings, objective, previous, m if run.certify else 0)
+    state.sampler, state.per_epoch, state.target = sampler, -(-m // k), run.target
     state.length = plan.length(plan.tries)
-    state.last = NEVER if state.length is not None else run.max_iter * per_epoch
-    state.tail = Tail(state.iterate.t, state.iterate.t + per_epoch)
-    aim(plan, state, per_epoch if state.length is None else state.length)
+    state.last = NEVER if state.length is not None else run.max_iter * state.per_epoch
+    state.tail = Tail(state.iterate.t, state.iterate.t + state.per_epoch)
+    schedule(state, state.per_epoch if state.length is None else state.length)
     return state
 
 
-def begin(plan: Plan, settings: Settings, problem: Problem, batch: Batch, previous: Any = None) -> StochasticState:
-    """A state before its first step, for a stream of rows like those in the batch."""
-    d = shape(batch.rows)[1]
-    dtype = np.dtype(np.float64 if value_dtype(batch.rows) == np.float64 else np.float32)
-    v, iterate = start_point(plan, problem, d, dtype, previous)
-    averaging = plan.average in ("uniform", "suffix", "weighted")
+def begin(
+    plan: Plan, settings: Settings, objective: Objective, previous: Any = None, counted: int = 0
+) -> StochasticState:
+    """A state before its first step; as it is, for a stream of rows like those of the objective.
+
+    Slopes are counted for so many rows.
+    """
+    d = objective.data.shape[1]
+    dtype = np.dtype(np.float64 if objective.data.dtype == np.float64 else np.float32)
+    v, iterate = start_point(plan, objective, dtype, previous)
     return StochasticState(
+        plan=plan,
         settings=settings,
         iterate=iterate,
         v=v,
-        u=np.zeros(d if averaging else 0, dtype),
-        slopes=np.zeros(0, np.float32),
-        visits=np.zeros(0, np.float32),
-        sampler=None,
-        per_epoch=1,
-        target=0.0,
-        last=NEVER,
-        length=None,
-        tail=Tail(0.0, 0.0),
-        next_tail=NEVER,
-        next_average=NEVER,
+        u=np.zeros(d if plan.average in ("uniform", "suffix", "weighted") else 0, dtype),
         chosen=(v.astype(np.float64), iterate.b),
+        slopes=np.zeros(counted, np.float32),
+        visits=np.zeros(counted, np.float32),
         tries_left=plan.tries,
     )
 
 
-def start_point(plan: Plan, problem: Problem, d: int, dtype: Any, previous: Any) -> tuple[Vector, Iterate]:
+def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = None) -> tuple[Vector, Iterate]:
     """v and its scalars before the first step."""
+    d = objective.data.shape[1]
     if isinstance(previous, StochasticState) and previous.v.shape == (d,):
         kept = previous.iterate
-        bias = kept.bias if problem.intercept == "penalized" else 0.0
-        b = kept.b if problem.intercept == "free" else 0.0
+        bias = kept.bias if objective.intercept == "penalized" else 0.0
+        b = kept.b if objective.free else 0.0
         return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, nu=kept.nu, bias=bias, b=b)
     if plan.w1 is None:
         return np.zeros(d, dtype), Iterate()
     w1 = np.array(plan.w1, dtype)
     if w1.shape != (d,):
         raise ValueError(f"w1 has shape {w1.shape}, expected ({d},)")
-    norm = float(np.linalg.norm(w1))
-    if not norm <= problem.radius * (1 + 1e-6):
+    norm = float(np.sqrt(objective.squared_norm(w1)))
+    if not norm <= objective.radius * (1 + 1e-6):
         raise ValueError(
-            f"w1 must lie in the ball that holds w*, of radius {problem.radius:.6g}; its norm is {norm:.6g}"
+            f"w1 must lie in the ball that holds w*, of radius {objective.radius:.6g}; its norm is {norm:.6g}"
         )
     return w1, Iterate(nu=norm * norm)
 
 
-def aim(plan: Plan, state: StochasticState, goal: int) -> None:
-    """Plan the tail and the average of a try that is looked at after `goal` steps."""
+def schedule(state: StochasticState, goal: int) -> None:
+    """Where the tail and the average begin in a try that is evaluated after `goal` steps."""
     state.next_tail = goal if state.length is None else -(-goal // 2)
-    state.next_average = plan.first_averaged(goal) if plan.average == "suffix" else NEVER
+    state.next_average = state.plan.first_averaged(goal) if state.plan.average == "suffix" else NEVER
+
+
+def weight_scale(data: Dataset) -> tuple[float, float]:
+    """c̄, the mean weight of a row, and the largest cᵢ/c̄."""
+    mean = data.total_weight / data.shape[0]
+    return mean, data.reduce(_largest_weight, data.weights, merge=max) / mean
+
+
+def _largest_weight(weight: Weights) -> float:
+    return float(weight.values.max())
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
 
-def advance(
-    plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team, primal: Primal | None = None
-) -> StochasticState:
-    """Steps up to the next point of interest: a chunk, the tail, the average, an evaluation, the end of a try.
-
-    `primal` judges the tries; None: P of a w that is a vector of features.
-    """
+def advance(objective: Objective, state: StochasticState) -> StochasticState:
+    """Steps up to the next point of interest: a chunk, the tail, the average, an evaluation, the end of a try."""
     assert state.sampler is not None
-    if not (isinstance(batch.rows, Distant) and batch.rows.expansion):
+    plan = state.plan
+    if not objective.data.kernel_rows:
         refresh_norm(state)
     if state.taken == state.next_tail:
-        begin_tail(plan, state)
+        begin_tail(state)
     if state.taken == state.next_average:
-        forget_average(state)
-    n = max(1, chunk_rows(batch) // plan.batch_size)
+        reset_average(state)
+    n = max(1, chunk_rows(objective.data) // plan.batch_size)
     for point in (state.next_tail, state.next_average, state.length):
         if point is not None and state.taken < point:
             n = min(n, point - state.taken)
@@ -213,62 +232,66 @@ def advance(
     # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
     if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
         cut = int(state.sampler.rng.integers(n)) * plan.batch_size
-        walk(plan, problem, batch, state, order[:cut])
-        state.chosen = present(state)
+        visit_numbers(objective, state, order[:cut])
+        state.chosen = last_iterate(state)
         order = order[cut:]
-    walk(plan, problem, batch, state, order)
+    visit_numbers(objective, state, order)
     state.taken += n
     state.steps += n
     state.epoch = state.steps / state.per_epoch
     state.worth_evaluating = state.length is None and state.taken == state.next_tail
     if state.taken == state.length:
-        end_try(plan, problem, batch, state, team, primal or problem.evaluate_primal)
+        end_try(objective, state)
     return state
 
 
 def refresh_norm(state: StochasticState) -> None:
-    """ν afresh, so that rounding does not pile up over a long run."""
+    """ν afresh, so that rounding does not add up over a long run."""
     it = state.iterate
     if np.isfinite(state.settings.radius):
         state.iterate = it._replace(nu=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
 
 
-def walk(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, order: Vector) -> None:
-    """The steps over the rows in `order`."""
-    early = plan.average == "suffix" and state.taken < state.next_average != NEVER  # not averaging yet
-    u = state.u[:0] if early else state.u
-    g = np.empty(plan.batch_size)
-    if not isinstance(batch.rows, Distant):
-        state.iterate = take_steps(
-            batch, problem.loss, state.settings, state.iterate, state.tail, order,
-            state.v, u, state.slopes, state.visits, g,
-        )  # fmt: skip
+def visit_numbers(objective: Objective, state: StochasticState, numbers: Vector) -> None:
+    """The steps over the rows with these numbers: in place, or over copies of them."""
+    data, loss = objective.data, objective.loss
+    if data.block is not None:
+        batch = Batch(data.block, data.to_array(objective.y), data.weights)
+        visit(loss, batch, state, numbers, state.slopes, state.visits)
         return
-    here = take_batch(batch, order)
-    counted = order.shape[0] if state.visits.shape[0] else 0
+    batch = Batch(data.take(numbers), data.get(objective.y, numbers), data.get(data.weights, numbers))
+    n = numbers.shape[0]
+    counted = n if state.visits.shape[0] else 0
     slopes, visits = np.zeros(counted, np.float32), np.zeros(counted, np.float32)
-    state.iterate = take_steps(
-        here, problem.loss, state.settings, state.iterate, state.tail, np.arange(order.shape[0], dtype=np.uint64),
-        state.v, u, slopes, visits, g,
-    )  # fmt: skip
+    visit(loss, batch, state, np.arange(n, dtype=np.uint64), slopes, visits)
     if counted:
-        np.add.at(state.slopes, order, slopes)
-        np.add.at(state.visits, order, visits)
+        np.add.at(state.slopes, numbers, slopes)
+        np.add.at(state.visits, numbers, visits)
 
 
-def chunk_rows(batch: Batch) -> int:
-    """Rows between two looks at the clock; distant ones must fit in memory meanwhile."""
-    if not isinstance(batch.rows, Distant):
+def visit(loss: Loss, batch: Batch, state: StochasticState, order: Vector, slopes: Vector, visits: Vector) -> None:
+    """The steps over rows of a batch in this order."""
+    plan = state.plan
+    not_averaging_yet = plan.average == "suffix" and state.taken < state.next_average != NEVER
+    u = state.u[:0] if not_averaging_yet else state.u
+    state.iterate = take_steps(
+        batch, loss, state.settings, state.iterate, state.tail, order, state.v, u, slopes, visits,
+        np.empty(plan.batch_size),
+    )  # fmt: skip
+
+
+def chunk_rows(data: Dataset) -> int:
+    """Rows between two looks at the clock; if copies of them are taken, these must fit in memory."""
+    if data.block is not None:
         return CHUNK
-    m = shape(batch.rows)[0]
-    return max(1, min(CHUNK, BROUGHT_BYTES * m // stored_bytes(batch.rows)))
+    return max(1, min(CHUNK, CHUNK_BYTES * data.shape[0] // data.nbytes))
 
 
-def begin_tail(plan: Plan, state: StochasticState) -> None:
+def begin_tail(state: StochasticState) -> None:
     """From here on, slopes are counted; and the end of this tail is known."""
     state.slopes[:] = 0.0
     state.visits[:] = 0.0
-    first = state.next_tail
+    plan, first = state.plan, state.next_tail
     if state.length is None:  # tails of doubling length, each known when it begins
         state.next_tail = min(2 * first, state.last) if first < state.last else NEVER
         end = state.next_tail
@@ -280,90 +303,37 @@ def begin_tail(plan: Plan, state: StochasticState) -> None:
     state.tail = Tail(before + first, before + end)
 
 
-def forget_average(state: StochasticState) -> None:
+def reset_average(state: StochasticState) -> None:
     """The average begins anew."""
     state.u[:] = 0.0
     state.iterate = state.iterate._replace(mass=0.0, gamma=0.0, u_bias=0.0, b_sum=0.0)
 
 
-def end_try(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team, primal: Primal) -> None:
+def end_try(objective: Objective, state: StochasticState) -> None:
     """Keep the best try so far; begin the next one, if there is one."""
+    plan = state.plan
     state.tries_left -= 1
     if plan.tries > 1:
-        w, b = output(plan, state)
-        b, value, _ = primal(batch, w, b, team)
+        w, b = output_of_try(state)
+        b, value, _ = objective.evaluate_primal(w, b)
         if state.best_try is None or value < state.best_try[0]:
             state.best_try = (value, w, b)
     if state.tries_left == 0:
         state.finished = True
         return
     state.taken = 0
-    state.v, state.iterate = start_point(plan, problem, state.v.shape[0], state.v.dtype, None)
+    state.v, state.iterate = start_point(plan, objective, state.v.dtype)
     state.u[:] = 0.0
     state.length = plan.length(state.tries_left)
     assert state.length is not None
-    aim(plan, state, state.length)
-
-
-# ---- streams ---------------------------------------------------------------------------------------------------------
-
-
-def absorb(plan: Plan, problem: Problem, batch: Batch, state: StochasticState) -> StochasticState:
-    """A step for each k rows, in the order in which they come; rows left over wait for the next call."""
-    if state.pending is not None:
-        batch = join(state.pending, batch)
-    rows = shape(batch.rows)[0]
-    steps = rows // plan.batch_size
-    absorb_steps(plan, problem, batch, state, steps)
-    done = steps * plan.batch_size
-    state.pending = take_batch(batch, np.arange(done, rows)) if done < rows else None
-    return state
-
-
-def absorb_steps(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, steps: int) -> None:
-    """So many steps over the first rows."""
-    k = plan.batch_size
-    taken = 0
-    while taken < steps:
-        n = min(steps - taken, bucket_end(plan, state.steps) - state.steps)
-        order = np.arange(taken * k, (taken + n) * k, dtype=np.uint64)
-        walk(plan, problem, batch, state, order)
-        taken += n
-        state.steps += n
-        state.epoch = float(state.steps)
-        if state.steps == bucket_end(plan, state.steps - 1):
-            refresh_norm(state)
-        if plan.average == "suffix" and state.steps == bucket_end(plan, state.steps - 1):
-            state.before = average_sum(state)
-            forget_average(state)
-
-
-def widened(state: StochasticState, d: int) -> StochasticState:
-    """The state of a stream whose rows have d columns from now on, the new ones zero so far."""
-
-    def longer(vector: Vector) -> Vector:
-        return np.pad(vector, (0, d - vector.shape[0])) if vector.shape[0] else vector
-
-    return replace(
-        state,
-        v=longer(state.v),
-        u=longer(state.u),
-        chosen=(longer(state.chosen[0]), state.chosen[1]),
-        pending=None if state.pending is None else rows_widened(state.pending, d),
-        before=None if state.before is None else state.before._replace(w=longer(state.before.w)),
-    )
-
-
-def bucket_end(plan: Plan, t: int) -> int:
-    """The first end of a bucket after t steps: multiples of `last`, or powers of two."""
-    return (t // plan.last + 1) * plan.last if plan.last is not None else 1 << int(t).bit_length()
+    schedule(state, state.length)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
 
 
-def present(state: StochasticState) -> tuple[Vector, float]:
-    """The last iterate."""
+def last_iterate(state: StochasticState) -> tuple[Vector, float]:
+    """(w, b) as it is now."""
     it = state.iterate
     return it.a * state.v.astype(np.float64), it.b + it.a * it.bias
 
@@ -375,56 +345,62 @@ def average_sum(state: StochasticState) -> Bucket:
     return Bucket(w, it.b_sum + it.gamma * it.bias + it.u_bias, it.mass)
 
 
-def output(plan: Plan, state: StochasticState) -> tuple[Vector, float]:
+def output_of_try(state: StochasticState) -> tuple[Vector, float]:
     """What `average` says of this try."""
-    if plan.average == "random":
+    average = state.plan.average
+    if average == "random":
         return state.chosen
-    if plan.average == "last" or (state.iterate.mass == 0.0 and state.before is None):
-        return present(state)
-    sums = [average_sum(state)]
+    if average == "last" or (state.iterate.mass == 0.0 and state.before is None):
+        return last_iterate(state)
+    parts = [average_sum(state)]
     if state.before is not None:
-        sums.append(state.before)
+        parts.append(state.before)
     settings, t = state.settings, state.iterate.t
     if settings.weighting == BY_STEP:  # an iterate enters with the next step: the last one has not yet
         eta = step_length(settings.lam, settings.offset, settings.root_step, t)
-        last_w, last_b = present(state)
-        sums.append(Bucket(eta * last_w, eta * last_b, eta))
-    mass = sum(part.mass for part in sums)
-    w: Vector = np.sum([part.w for part in sums], axis=0) / mass
-    return w, sum(part.b for part in sums) / mass
+        last_w, last_b = last_iterate(state)
+        parts.append(Bucket(eta * last_w, eta * last_b, eta))
+    mass = sum(part.mass for part in parts)
+    w: Vector = np.sum([part.w for part in parts], axis=0) / mass
+    return w, sum(part.b for part in parts) / mass
 
 
-def iterate(plan: Plan, state: StochasticState) -> tuple[Vector, float]:
+def output(state: StochasticState) -> tuple[Vector, float]:
     """The output so far: the average's, or the best try's."""
-    return output(plan, state) if state.best_try is None else state.best_try[1:]
+    return output_of_try(state) if state.best_try is None else state.best_try[1:]
 
 
-def evaluate(plan: Plan, problem: Problem, batch: Batch, state: StochasticState, team: Team) -> Evaluation:
-    """P at the output, with the best b if it is free; D at the mean slopes."""
-    w, b = iterate(plan, state)
-    b, primal, scores = problem.evaluate_primal(batch, w, b, team)
-    alpha = mean_slopes(problem, batch, state, scores, b)
-    own = Evaluation(w, b, primal, problem.lower_bound(batch, alpha, team))
-    unsharpened = plan.n_iter is not None or isinstance(batch.rows, Distant)
-    return own if unsharpened else sharpened(problem, batch, state, own, alpha, team)
+def evaluate(objective: Objective, state: StochasticState) -> Evaluation:
+    """P at the output, with the best b if it is free; D at the mean slopes, or better."""
+    w, b = output(state)
+    b, primal, scores = objective.evaluate_primal(w, b)
+    alpha = mean_slopes(objective, state, scores, b)
+    own = Evaluation(w, b, primal, objective.lower_bound(alpha))
+    if state.plan.n_iter is not None or objective.data.block is None:
+        return own
+    return improved(objective, state, own, alpha)
 
 
-def mean_slopes(problem: Problem, batch: Batch, state: StochasticState, scores: Vector, b: float) -> Vector:
+def mean_slopes(objective: Objective, state: StochasticState, scores: Handle, b: float) -> Handle:
     """α: minus the mean slope at each row over its visits in the tail; the slope now, where there were none."""
-    now = problem.slopes_at(batch, scores, b)
-    alpha: Vector = -np.divide(state.slopes, state.visits, out=now, where=state.visits > 0)
-    return alpha
+    data = objective.data
+    slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
+    return data.map(partial(_mean_slopes, objective.loss, float(b)), objective.y, scores, slopes, visits)
 
 
-def sharpened(
-    problem: Problem, batch: Batch, state: StochasticState, own: Evaluation, alpha: Vector, team: Team
-) -> Evaluation:
+def _mean_slopes(loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector) -> None:
+    sums.slopes(loss, b, y, scores, out)
+    np.divide(slopes, visits, out=out, where=visits > 0)
+    np.negative(out, out=out)
+
+
+def improved(objective: Objective, state: StochasticState, own: Evaluation, alpha: Handle) -> Evaluation:
     """The best of P and D at the output and at a dual point better than α, where that may reach the target."""
     gap = relative_gap(own.primal, own.dual)
     sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
     within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last
     if gap <= state.target or not within_reach or sweeps == 0:
         return own
-    implied = problem.evaluate_dual(batch, sharpen(problem, batch, alpha, own.b, sweeps, team), team)
+    implied = objective.evaluate_dual(improve_dual(objective, alpha, own.b, sweeps))
     better = own if own.primal <= implied.primal else implied
     return better._replace(dual=max(own.dual, implied.dual))

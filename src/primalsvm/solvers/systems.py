@@ -10,49 +10,44 @@ solves systems that are too large for a factor.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 
-from primalsvm.grams import add_squares
+from primalsvm.data import Dataset, Handle, Vector, inner
 from primalsvm.objective import Problem
-from primalsvm.rows import Batch, Rows, Vector, inner, shape
-from primalsvm.team import ONCE_EACH, Team
 
-REFINEMENTS = 2  # of a solution with one equation a row
-RIDGES = (
-    0.0,
-    1e-15,
-    1e-13,
-    1e-11,
-    1e-9,
-)  # times n, of a diagonal of ones: the first with which a factorisation succeeds
+REFINEMENTS = 2  # of a solution with one equation a row: a product each, next to nothing beside the factorisation
+# Times n, of a diagonal of ones: from the rounding of a factorisation on, the first with which it succeeds.
+RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)
 
 Solve = Callable[[Vector, float], tuple[Vector, float]]
 
 
 @dataclass(frozen=True)
 class Bordered:
-    """M, as a product: two passes over the rows."""
+    """M, as a product: two passes over the rows. k is a handle."""
 
     problem: Problem
-    rows: Rows
-    k: Vector
-    team: Team
+    data: Dataset
+    k: Handle
 
     def __call__(self, v: Vector, v_b: float) -> tuple[Vector, float]:
         """M (v, v_b)."""
-        lam = self.problem.lam
-        weighted = self.k * (self.team.scores(self.rows, v) + v_b)
-        out = lam * v + combination(self.rows, weighted, self.team)
+        lam, coefficients = self.problem.lam, self.data.scores(v)
+        total = float(self.data.reduce(partial(_weigh, v_b), self.k, coefficients))
+        out = lam * v + self.data.combine(coefficients, weighted=False)
         if self.problem.intercept == "none":
             return out, v_b
-        return out, float(weighted.sum()) + (lam * v_b if self.problem.intercept == "penalized" else 0.0)
+        return out, total + (lam * v_b if self.problem.intercept == "penalized" else 0.0)
 
 
-def combination(rows: Rows, coefficients: Vector, team: Team) -> Vector:
-    """Σ coefficientᵢ xᵢ."""
-    return team.combine(Batch(rows, coefficients, ONCE_EACH), coefficients)
+def _weigh(b: float, k: Vector, scores: Vector) -> float:
+    """scores ← kᵢ (scoreᵢ + b); their sum."""
+    scores += b
+    scores *= k
+    return float(scores.sum())
 
 
 def conjugate_gradients(
@@ -63,8 +58,8 @@ def conjugate_gradients(
     Examples
     --------
     >>> from primalsvm import Hinge
-    >>> from primalsvm.rows import Dense
-    >>> product = Bordered(Problem(Hinge(), 1.0), Dense(np.eye(2)), np.array([1.0, 3.0]), Team(1))
+    >>> from primalsvm.data import as_dataset
+    >>> product = Bordered(Problem(Hinge(), 1.0), as_dataset(np.eye(2)), np.array([1.0, 3.0]))
     >>> conjugate_gradients(product, lambda g, g_b: (g, g_b), np.array([2.0, 8.0]), 0.0, 1e-12, 9)[0]
     array([1., 2.])
     """
@@ -89,11 +84,10 @@ def conjugate_gradients(
     return v, v_b
 
 
-def by_features(problem: Problem, rows: Rows, k: Vector, counted: Vector) -> Solve:
-    """M⁻¹ through d + 1 equations; of the rows only the `counted` ones."""
-    d = shape(rows)[1]
-    matrix = np.zeros((d + 1, d + 1), order="F")
-    add_squares(matrix, rows, counted, np.sqrt(k[counted]), 1.0, np.float64)
+def by_features(problem: Problem, data: Dataset, k: Handle) -> Solve:
+    """M⁻¹ through d + 1 equations."""
+    d = data.shape[1]
+    matrix = data.gram(k)
     matrix[np.arange(d), np.arange(d)] += problem.lam
     if problem.intercept == "none":
         matrix[d, :], matrix[d, d] = 0.0, 1.0

@@ -1,12 +1,11 @@
-"""A solver that is looked at more often than it asks for: for pictures and studies of its convergence."""
+"""A solver that is evaluated more often than it asks for: for pictures and studies of its convergence."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from primalsvm.objective import Evaluation, Problem
-from primalsvm.rows import Batch, Vector
-from primalsvm.solvers.protocol import Run, Solver
-from primalsvm.team import Team
+from primalsvm.data import Vector
+from primalsvm.objective import Evaluation
+from primalsvm.solvers.protocol import Point, Run, Solver, Traits
 
 
 @dataclass(frozen=True)
@@ -36,30 +35,41 @@ class Watched:
         return self.solver.name
 
     @property
-    def precise(self) -> bool:
+    def traits(self) -> Traits:
         """As the solver."""
-        return self.solver.precise
+        return self.solver.traits
 
-    @property
-    def self_paced(self) -> bool:
+    def start(self, objective: Any, run: Run, previous: Any = None) -> Any:
         """As the solver."""
-        return self.solver.self_paced
+        return self.solver.start(objective, run, previous)
 
-    def start(self, problem: Problem, batch: Batch, run: Run, team: Team, previous: Any = None) -> Any:
-        """As the solver."""
-        return self.solver.start(problem, batch, run, team, previous)
-
-    def advance(self, problem: Problem, batch: Batch, state: Any, team: Team) -> Any:
+    def advance(self, objective: Any, state: Any) -> Any:
         """As the solver; an evaluation is due when one of the epochs has just ended."""
         before = state.epoch
-        state = self.solver.advance(problem, batch, state, team)
+        state = self.solver.advance(objective, state)
         state.worth_evaluating |= any(before < epoch <= state.epoch for epoch in self.epochs)
         return state
 
-    def evaluate(self, problem: Problem, batch: Batch, state: Any, team: Team) -> Evaluation:
+    def evaluate(self, objective: Any, state: Any) -> Evaluation:
         """As the solver."""
-        return self.solver.evaluate(problem, batch, state, team)
+        return self.solver.evaluate(objective, state)
 
-    def iterate(self, problem: Problem, batch: Batch, state: Any) -> tuple[Vector, float]:
+    def iterate(self, objective: Any, state: Any) -> tuple[Vector, float]:
         """As the solver."""
-        return self.solver.iterate(problem, batch, state)
+        return self.solver.iterate(objective, state)
+
+    def observe(self, objective: Any, state: Any, evaluation: Evaluation) -> None:
+        """As the solver."""
+        self.solver.observe(objective, state, evaluation)
+
+    def hand_over(self, objective: Any, state: Any) -> Point:
+        """As the solver, if it can."""
+        solver: Any = self.solver
+        point: Point = solver.hand_over(objective, state)
+        return point
+
+    def path_start(self, state: Any, memory: Any, lam: float) -> tuple[Any, Any]:
+        """As the solver, if it can."""
+        solver: Any = self.solver
+        found: tuple[Any, Any] = solver.path_start(state, memory, lam)
+        return found

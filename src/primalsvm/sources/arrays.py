@@ -1,18 +1,18 @@
 """NumPy and SciPy files as rows: a matrix with a column of labels (.npy), or a matrix and labels (.npz)."""
 
-import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from primalsvm.sources.source import Source
 from primalsvm.sources.texts import FormatError
 
 SPARSE_PARTS = {"data", "indices", "indptr", "shape"}  # as scipy.sparse.save_npz calls them
@@ -20,7 +20,7 @@ UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.
 
 
 @dataclass(frozen=True)
-class ArrayFile:
+class ArrayFile(Source):
     """A `.npy` file with a matrix, one column of which is the target; or an `.npz` file with a matrix and labels `y`.
 
     In an `.npz` file the matrix is an array `X`, or the arrays that `scipy.sparse.save_npz` writes of a CSR matrix.
@@ -37,6 +37,9 @@ class ArrayFile:
     target: int | None = None
     labelled: bool = True
 
+    kind = "an array file"
+    needs_file = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
         if self.target is not None and (isinstance(self.target, bool) or not isinstance(self.target, int)):
@@ -48,11 +51,14 @@ class ArrayFile:
             return self._matrix_and_labels()
         return self._parted(self._table(), 0)
 
-    def to_cache(self, path: str | os.PathLike[str]) -> Any:
-        """Write the rows into a cache, a part at a time."""
-        from primalsvm.sources.opening import to_cache  # which knows all sources, this one included
+    @classmethod
+    def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
+        """By the suffix."""
+        return path.suffix in (".npy", ".npz")
 
-        return to_cache(self, path)
+    def unlabelled(self) -> Self:
+        """The file, of which all columns are features where it is not said which one is the target."""
+        return replace(self, labelled=False) if self.target is None else self
 
     def memory_needed(self) -> int:
         """About how many bytes all rows take: as many as the file, or more if it is compressed."""

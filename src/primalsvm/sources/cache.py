@@ -5,9 +5,9 @@
     values.npy                            dense rows
     y.npy  [qid.npy]                      labels, queries
 
-It is written into a folder beside its place and renamed when it is whole: a cache that can be opened is complete.
+Writes are atomic: it is written into a folder beside its place, which is renamed once it is complete.
 Opening looks at the header, the sizes and the dtypes only; `verify` reads everything. Indices are checked when the rows
-are used (`inputs.as_rows`).
+are used (`data.as_block`).
 """
 
 import json
@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from primalsvm.rows import CSR, Dense, Stored, Vector
+from primalsvm.atomic import partial_path, sync_folder
+from primalsvm.data import CSR, Block, Dense, Vector
 from primalsvm.sources.layout import Layout, layout_to_dict
-from primalsvm.whole import beside, sync_folder
 
 FORMAT, VERSION = "primalsvm cache", 1
 HEADER = "header.json"
@@ -36,13 +36,13 @@ LARGEST = {"rows": 2**62, "features": 2**31 - 1, "entries": 2**62}  # features a
 
 
 class CacheError(ValueError):
-    """A folder that is not a cache, or not a whole one."""
+    """A folder that is not a cache, or not a complete one."""
 
 
 class Cached(NamedTuple):
     """What a cache holds, mapped into memory."""
 
-    rows: Stored
+    block: Block
     y: Vector
     qid: Vector | None
 
@@ -120,7 +120,7 @@ class CacheWriter:
         self.path, self.n_features, self.sparse, self.layout = Path(path), n_features, sparse, layout
         if self.path.exists() and not (self.path / HEADER).is_file():
             raise CacheError(f"{self.path} is there already, and is not a cache: it is left alone")
-        self.folder = beside(self.path)
+        self.folder = partial_path(self.path)
         self.folder.mkdir(parents=True)
         kinds: dict[str, tuple[Any, int | None]] = {"y": (np.float64, None)}
         if sparse:
@@ -197,7 +197,7 @@ class CacheWriter:
             json.dump(header, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        old = beside(self.path)
+        old = partial_path(self.path)
         if self.path.exists():
             self.path.rename(old)
         self.folder.rename(self.path)
@@ -246,7 +246,7 @@ def open_cache(path: str | os.PathLike[str]) -> Cached:
     Raises
     ------
     CacheError
-        If it is not a cache, of another version, or not whole.
+        If it is not a cache, of another version, or not complete.
     """
     path = Path(path)
     header = read_header(path)

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from primalsvm.compiled import kernel
-from primalsvm.rows import Vector
-from primalsvm.team import Team, team_size
+from primalsvm.data import Vector, thread_pool
 
 SPREAD = 0.5  # of the logarithm of a document's length
 FLATNESS = 20.0  # q in p(rank) ∝ 1/(rank + q): the commonest words are less common than Zipf's law alone makes them
@@ -170,12 +169,12 @@ def _matrix(
     indptr = np.concatenate([[0], np.cumsum(length)])
     indices = np.empty(indptr[-1], np.int32)
     data = np.empty(indptr[-1], np.float32)
-    with Team(team_size(n_jobs)) as team:
-        team.run(
+    with thread_pool(n_jobs) as threads:
+        threads.run(
             lambda start, stop: _write_rows(
                 seed, start, stop, indptr, leaning, words, idf, planted, indices, data, scores
             ),
-            list(team.ranges(length.shape[0])),
+            list(threads.ranges(length.shape[0])),
         )
     if indptr[-1] < 2**31:
         indptr = indptr.astype(np.int32)

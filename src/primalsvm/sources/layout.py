@@ -178,6 +178,15 @@ def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any
     return codes.astype(np.bool_ if layout.target_kind == "bool" else np.int64)
 
 
+def alike(first: Layout | None, second: Layout | None) -> bool:
+    """Whether two layouts make the same features, as far as is known."""
+    if first is None or second is None:
+        return True
+    if isinstance(first, TableLayout) and isinstance(second, TableLayout):
+        return first.feature_names == second.feature_names
+    return first == second
+
+
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 

@@ -19,10 +19,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from primalsvm.compiled import exact_kernel
-from primalsvm.rows import Vector
+from primalsvm.data import ThreadPool, Vector, thread_pool
 from primalsvm.sources.decimals import AMBIGUOUS, NO_NUMBER, SIGNIFICANT, decimal, eight_bytes, equal_bytes
-from primalsvm.sources.texts import FormatError, Reader, text_of
-from primalsvm.team import Team, team_for
+from primalsvm.sources.texts import FormatError, TextReader, text_of
 
 # What a line may be refused for.
 (
@@ -59,7 +58,7 @@ ROWS_AT_ONCE = 1000  # that are written
 SHOWN = 40  # characters of a token that an error shows
 
 
-class Rows(NamedTuple):
+class SvmlightRows(NamedTuple):
     """What a file holds."""
 
     X: sp.csr_matrix
@@ -68,7 +67,7 @@ class Rows(NamedTuple):
     zero_based: bool
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """What a part of a file holds: rows as in CSR, the indices as they are written."""
 
     data: Vector
@@ -233,7 +232,7 @@ def read_svmlight(
     zero_based: bool | Literal["auto"] = "auto",
     dtype: npt.DTypeLike = np.float64,
     n_jobs: int | None = -1,
-) -> Rows:
+) -> SvmlightRows:
     """Read a file of svmlight/LIBSVM text, plain or compressed (.gz, .bz2, .xz, .zst).
 
     Parameters
@@ -251,13 +250,13 @@ def read_svmlight(
     """
     check_reading(zero_based, dtype)
     path = Path(path)
-    with text_of(path) as text, team_for(n_jobs) as team:
+    with text_of(path) as text, thread_pool(n_jobs) as threads:
         place = Place(str(path))
-        return based(parse_text(text, place, np.dtype(dtype), team), place, n_features, zero_based)
+        return based(parse_text(text, place, np.dtype(dtype), threads), place, n_features, zero_based)
 
 
 def check_reading(zero_based: Any, dtype: Any) -> None:
-    """Refuse options that nobody understands."""
+    """Raise an error for options that are not valid."""
     if not (isinstance(zero_based, bool) or zero_based == "auto"):
         raise ValueError(f"zero_based={zero_based!r}: choose True, False or 'auto'")
     try:
@@ -268,7 +267,7 @@ def check_reading(zero_based: Any, dtype: Any) -> None:
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
 
 
-def based(block: Block, place: Place, n_features: int | None, zero_based: bool | Literal["auto"]) -> Rows:
+def based(block: TextBlock, place: Place, n_features: int | None, zero_based: bool | Literal["auto"]) -> SvmlightRows:
     """The rows with columns from 0 on; the block's indices are changed in place."""
     base = 0 if zero_based is True or (zero_based == "auto" and block.smallest == 0) else 1
     if base == 1:
@@ -282,12 +281,12 @@ def based(block: Block, place: Place, n_features: int | None, zero_based: bool |
             f"{place.name} has the index {block.largest}, but there are only n_features={n_features} features"
         )
     X: Any = sp.csr_matrix((block.data, block.indices, block.indptr), shape=(block.y.shape[0], d), copy=False)
-    return Rows(X, block.y, block.qid, base == 0)
+    return SvmlightRows(X, block.y, block.qid, base == 0)
 
 
 def blocks_of(
-    reader: Reader, name: str, n_bytes: int, dtype: np.dtype[Any], team: Team
-) -> Iterator[tuple[Place, Block]]:
+    reader: TextReader, name: str, n_bytes: int, dtype: np.dtype[Any], threads: ThreadPool
+) -> Iterator[tuple[Place, TextBlock]]:
     """The rows of a text in order, about n_bytes of it at a time, and where they are."""
     place = Place(name)
     left: list[bytes] = []  # of a line that is not whole yet
@@ -300,17 +299,17 @@ def blocks_of(
         text = np.frombuffer(b"".join([*left, more[:end]]), np.uint8)
         left = [more[end:]]
         if text.shape[0]:
-            block = parse_text(text, place, dtype, team)
+            block = parse_text(text, place, dtype, threads)
             yield place, block
             place = Place(name, place.lines + int(np.count_nonzero(text == LINE_END)), place.rows + block.y.shape[0])
         if not more:
             return
 
 
-def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], team: Team) -> Block:
+def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], threads: ThreadPool) -> TextBlock:
     """The rows of a buffer of bytes."""
     parts = line_parts(text, PART)
-    bounds = np.array(team.run(lambda a, b: count(text, a, b), parts), np.int64).reshape(-1, 2)
+    bounds = np.array(threads.run(lambda a, b: count(text, a, b), parts), np.int64).reshape(-1, 2)
     bounds[-1:, 0] += 1  # the last line may have no end
     row_at, entry_at = (np.concatenate([[0], np.cumsum(bounds[:, k])]) for k in (0, 1))
     labels, queries, ends = np.empty(row_at[-1]), np.empty(row_at[-1], np.int64), np.empty(row_at[-1], np.int64)
@@ -335,7 +334,7 @@ def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], team: Team) -> 
                 values[entries][place] = exact
         return status, int(where)
 
-    for status, where in team.run(work, [(k,) for k in range(len(parts))]):
+    for status, where in threads.run(work, [(k,) for k in range(len(parts))]):
         if status != FINE:
             raise FormatError(complaint(text, place, where, SENTENCES[status]))
     m, nnz = (int(summaries[:, k].sum()) for k in (0, 1))
@@ -355,7 +354,7 @@ def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], team: Team) -> 
         row = place.rows + int(np.argmin(with_queries)) + 1
         raise FormatError(f"{place.name}: row {row} has no qid, but others have")
     qid = queries[:m] if m and with_queries.all() else None
-    return Block(values, indices, indptr, labels[:m], qid, smallest, largest)
+    return TextBlock(values, indices, indptr, labels[:m], qid, smallest, largest)
 
 
 def line_parts(text: Vector, size: int) -> list[tuple[int, int]]:

@@ -4,21 +4,21 @@ Nothing is filled in, skipped or guessed: what cannot be used is an error that n
 Rows are counted from 1, without the header.
 """
 
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from primalsvm.rows import Vector
-from primalsvm.sources.batches import batches_of, columns_of, format_of, is_text, rows_about
-from primalsvm.sources.layout import LARGEST_WHOLE, MANY, TableLayout, TargetKind
+from primalsvm.data import Vector
+from primalsvm.sources.batches import FORMATS, batches_of, columns_of, format_of, is_text, plain_suffix, rows_about
+from primalsvm.sources.layout import LARGEST_WHOLE, MANY, Layout, TableLayout, TargetKind
+from primalsvm.sources.source import Source
 from primalsvm.sources.texts import FormatError
 
 SHOWN = 10  # names or values that an error lists
@@ -27,7 +27,7 @@ TRUTHS = {"true", "false", "1", "0"}
 
 
 @dataclass(frozen=True)
-class TableFile:
+class TableFile(Source):
     """A table in a file: CSV (.csv, .tsv, also .gz, .bz2, .xz, .zst), Parquet (.parquet), Arrow (.arrow, .feather).
 
     CSV text begins with a line that names the columns. Blanks around names and values do not count. A column of which
@@ -52,6 +52,9 @@ class TableFile:
     drop: tuple[str, ...] = ()
     delimiter: str | None = None
 
+    kind = "a table"
+    needs_file = True
+
     def __post_init__(self) -> None:
         if isinstance(self.drop, str):
             raise TypeError(f"drop must be a tuple of columns, got {self.drop!r}: write drop=({self.drop!r},)")
@@ -61,6 +64,20 @@ class TableFile:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         if self.layout is not None and self.target not in (None, self.layout.target):
             raise ValueError(f"the target is {self.target!r}, but the layout says {self.layout.target!r}")
+
+    @classmethod
+    def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
+        """By the suffix; with a delimiter, any file is a table."""
+        return plain_suffix(path) in FORMATS or options.get("delimiter") is not None
+
+    def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> Self:
+        """The table with the columns and categories of the training."""
+        if self.layout is not None:
+            return self
+        if not isinstance(layout, TableLayout):
+            raise ValueError(f"{self.path} is a table, but the model was not made from one")
+        drop = self.drop if labelled else (*self.drop, layout.target)
+        return replace(self, layout=layout, target=None, drop=drop)
 
     @cached_property
     def layout_used(self) -> TableLayout:
@@ -99,12 +116,6 @@ class TableFile:
             yield _joined(parts)
         if not seen:
             raise FormatError(f"{self.path} is a table without rows")
-
-    def to_cache(self, path: str | os.PathLike[str]) -> Any:
-        """Write the rows into a cache, a part at a time."""
-        from primalsvm.sources.opening import to_cache  # which knows all sources, this one included
-
-        return to_cache(self, path)
 
     def memory_needed(self) -> int:
         """About how many bytes all rows take."""

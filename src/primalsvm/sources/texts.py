@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from primalsvm.rows import Vector
+from primalsvm.data import Vector
 
 STANDARD_INPUT = Path("-")
 SAMPLE = 1 << 22  # bytes of text that tell what the rest is like
@@ -44,7 +44,7 @@ def text_of(path: Path) -> Iterator[Vector]:
         yield np.frombuffer(reader.read(), np.uint8)
 
 
-class Reader:
+class TextReader:
     """Reads a file's text from its beginning to its end."""
 
     def __init__(self, path: Path, file: Any) -> None:
@@ -62,7 +62,7 @@ class Reader:
 
 
 class Pipe:
-    """Reads from somebody who may be slow: what has come is handed on after a while, even if it is less than asked."""
+    """Reads from a pipe that may be slow: after a while it returns what has arrived, even if more was asked for."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -87,18 +87,18 @@ class Pipe:
 
 
 @contextmanager
-def reader_of(path: Path) -> Iterator[Reader]:
+def reader_of(path: Path) -> Iterator[TextReader]:
     """Open a file for reading, decompressed."""
     if path == STANDARD_INPUT:
-        yield Reader(Path("standard input"), Pipe(sys.stdin.buffer))
+        yield TextReader(Path("standard input"), Pipe(sys.stdin.buffer))
         return
     with path.open("rb") as file:
         opener = decompressor(path)
         if opener is None:
-            yield Reader(path, file)
+            yield TextReader(path, file)
             return
         with opener(file) as plain:
-            yield Reader(path, plain)
+            yield TextReader(path, plain)
 
 
 def beginning(path: Path) -> tuple[bytes, float]:
@@ -107,7 +107,7 @@ def beginning(path: Path) -> tuple[bytes, float]:
         size = os.fstat(file.fileno()).st_size
         opener = decompressor(path)
         with opener(file) if opener is not None else file as plain:
-            text = Reader(path, plain).read(SAMPLE)
+            text = TextReader(path, plain).read(SAMPLE)
             taken = min(file.tell(), size) if opener is not None else len(text)
     return text, size / max(taken, 1) if len(text) == SAMPLE else 1.0
 

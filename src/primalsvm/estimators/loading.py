@@ -1,0 +1,100 @@
+"""From what `fit` was given, arrays or a source, to rows that are checked."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+from sklearn.utils.validation import validate_data
+
+from primalsvm.data import (
+    InMemory,
+    ThreadPool,
+    Vector,
+    as_dataset,
+    as_multiplicity,
+    as_targets,
+    check_columns,
+    is_block,
+)
+from primalsvm.estimators.parameters import memory_budget
+from primalsvm.sources.opening import is_source
+from primalsvm.sources.source import LoadedRows
+
+
+class Rows(NamedTuple):
+    """Rows that are checked, with their sample weights and targets."""
+
+    X: Any  # a matrix, as scikit-learn has checked it, or a block of a cache
+    y: Any
+    data: InMemory
+    sample_weight: Vector | None
+    qid: Any = None
+    cache: Path | None = None  # the cache that the rows are mapped from, if they take more memory than they may
+
+    @property
+    def matrix(self) -> Any:
+        """The rows as a matrix."""
+        return self.X.matrix() if is_block(self.X) else self.X
+
+
+@contextmanager
+def load(estimator: Any, X: Any, y: npt.ArrayLike | None) -> Iterator[LoadedRows]:
+    """The rows of arrays, or those of a source while they are needed."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(f"X is a path: fit(primalsvm.open({os.fspath(X)!r})) reads it")
+    if not is_source(X):
+        yield LoadedRows(X, y)
+        return
+    if y is not None:
+        raise ValueError("a source brings its own labels: y must not be given")
+    task = estimator._task
+    with X.rows_within(memory_budget(estimator)) as rows:
+        if not rows.X.shape[0]:
+            raise ValueError(f"{X.path} holds no rows")
+        if task.labelled and rows.y is None:
+            raise ValueError("the source has no labels: there is nothing to learn from")
+        if task.labelled and task.numeric:
+            check_numeric(rows.names)
+        yield rows
+
+
+def check_numeric(names: Any) -> None:
+    """Raise a ValueError if the labels of a source are text, where numbers are needed."""
+    if names is not None:
+        raise ValueError(f"the targets of this source are text, such as {names.tolist()[0]!r}: numbers are needed")
+
+
+def validate(
+    estimator: Any,
+    loaded: LoadedRows,
+    sample_weight: npt.ArrayLike | None,
+    threads: ThreadPool,
+    qid: npt.ArrayLike | None = None,
+) -> Rows:
+    """Check rows, targets and weights; sets `n_features_in_` and `feature_names_in_`."""
+    X, y, task = loaded.X, loaded.y, estimator._task
+    if is_block(X):  # of a cache
+        estimator.n_features_in_ = X.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
+    else:
+        X, y = check_arrays(estimator, X, y, reset=True)
+    in_files = loaded.cache is not None and estimator._features.reads_files
+    data = as_dataset(X, sample_weight, threads=threads, checked=in_files)  # rows in files are checked when read
+    m = data.shape[0]
+    y = as_targets(y) if task.labelled else None
+    if y is not None and y.shape[:1] != (m,):
+        raise ValueError(f"X has {m} rows but y has shape {y.shape}")
+    return Rows(X, y, data, as_multiplicity(sample_weight, m), loaded.qid if qid is None else qid, loaded.cache)
+
+
+def check_arrays(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    """X and y after scikit-learn's checks; of an unlabelled task, X alone."""
+    check_columns(X)
+    kinds = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False, "reset": reset}
+    if not estimator._task.labelled:
+        return validate_data(estimator, X, **kinds, **estimator._task.checks), None
+    X, y = validate_data(estimator, X, y, **kinds, **estimator._task.checks)
+    return X, y

@@ -1,0 +1,193 @@
+"""Saving estimators, and loading them: which of their parts go into a model file, and what has to agree."""
+
+import os
+import reprlib
+from typing import Any
+
+import numpy as np
+
+import primalsvm
+from primalsvm.data import thread_count
+from primalsvm.estimators.calibration import Isotonic, Sigmoid
+from primalsvm.estimators.classification import Classifier
+from primalsvm.estimators.estimator import Estimator
+from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.parameters import check_parameters
+from primalsvm.estimators.pipeline import fitted_names
+from primalsvm.estimators.registry import ESTIMATORS, TRANSFORMERS
+from primalsvm.losses.registry import LOSSES
+from primalsvm.maps import kernels
+from primalsvm.maps.fourier import FourierMap
+from primalsvm.maps.nystroem import KernelValues, NystroemMap
+from primalsvm.maps.registry import KERNELS, MAPS
+from primalsvm.persistence import ModelError, read_model, reason, write_model
+from primalsvm.solution import TRACE_DTYPE, Certificate, Status
+from primalsvm.solvers.registry import SOLVERS
+from primalsvm.sources.layout import SvmlightLayout, TableLayout
+
+OTHERS = (kernels.Points, Certificate, Status, SvmlightLayout, TableLayout, Sigmoid, Isotonic)
+
+
+def known_parts() -> dict[str, type]:
+    """The classes whose objects may be parts of a model."""
+    others = {part.__name__: part for part in OTHERS}
+    return {**LOSSES, **SOLVERS, **KERNELS, **MAPS, **TRANSFORMERS, **others}
+
+
+def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
+    """Write the parameters of an estimator and what it has learnt. Not its stream: a `partial_fit` later begins one."""
+    kind = type(estimator).__name__
+    if ESTIMATORS.get(kind) is not type(estimator):
+        raise ModelError(f"{kind} is not one of the estimators that can be saved: {sorted(ESTIMATORS)}")
+    if not hasattr(estimator, "coef_"):
+        raise ModelError(f"this {kind} is not fitted yet: there is nothing to save")
+    learnt = {name: getattr(estimator, name) for name in fitted_names(estimator)}
+    learnt.pop("history_", None)  # it has seconds: the same fit gives the same file
+    parameters = estimator.get_params(deep=False)
+    parameters |= {name: None for name in ("checkpoint", "memory") if name in parameters}  # of the run, not the model
+    content = {"parameters": parameters, "learnt": learnt}
+    write_model(path, kind, content, known_parts(), primalsvm.__version__)
+
+
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """Load a model that `save` has written.
+
+    Parameters
+    ----------
+    path : the file
+
+    Raises
+    ------
+    primalsvm.persistence.ModelError
+        If the file is not a model, is damaged, or is of a later version.
+    """
+    model = read_model(path, ESTIMATORS, known_parts())
+    try:
+        estimator = ESTIMATORS[model.kind](**model.content["parameters"])
+        for name, value in model.content["learnt"].items():
+            if not name.endswith("_") or name.startswith("_"):
+                raise ModelError(f"{name!r} is nothing that is learnt")
+            setattr(estimator, name, value)
+        agree(estimator)
+    except Exception as error:  # parameters and parts that are not what they should be may raise anything
+        raise ModelError(f"{path} is damaged: {reason(error)}") from None
+    return estimator
+
+
+def agree(estimator: Any) -> None:
+    """Check that everything has the kind and the shape that predicting, compiled kernels above all, relies on."""
+    check_parameters(estimator)
+    thread_count(estimator.n_jobs)
+    n = _count(estimator.n_features_in_, "features")
+    d = _components(estimator.feature_map_, n) if isinstance(estimator._features, KernelFeatures) else n
+    problems = 1
+    if isinstance(estimator, Classifier):
+        if not isinstance(estimator.classes_, np.ndarray) or not (
+            estimator.classes_.ndim == 1 < len(estimator.classes_)
+        ):
+            raise ModelError("there must be two classes or more")
+        estimator.multilabel_ = getattr(estimator, "multilabel_", False)  # files from before labels say nothing of them
+        if not isinstance(estimator.multilabel_, bool):
+            raise ModelError("whether it has labels must be true or false")
+        problems = len(estimator.classes_) if len(estimator.classes_) > 2 or estimator.multilabel_ else 1
+        _agree_on_probabilities(getattr(estimator, "calibration_", None), problems)
+    _expect(
+        estimator.coef_,
+        (d,) if estimator._coef_is_vector else (problems, d),
+        "coef_",
+        (np.float64,),
+    )
+    _expect(estimator.intercept_, (problems,), "intercept_")
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and not (
+        isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
+    ):
+        raise ModelError("the names of the features do not agree with their number")
+    layout = getattr(estimator, "layout_", None)
+    if not isinstance(layout, SvmlightLayout | TableLayout | None) or (
+        isinstance(layout, TableLayout) and layout.n_features != n
+    ):
+        raise ModelError("its layout is not one, or has another number of features")
+    _agree_on_the_fit(estimator)
+
+
+def _agree_on_probabilities(calibration: Any, problems: int) -> None:
+    if calibration is None:
+        return
+    if not isinstance(calibration, list) or len(calibration) != problems:
+        raise ModelError("its probabilities do not agree with its classes")
+    for one in calibration:
+        if isinstance(one, Isotonic):
+            shape = np.shape(one.scores)
+            _expect(one.scores, shape if len(shape) == 1 and shape[0] else (1,), "the knots of a probability")
+            _expect(one.probabilities, shape, "a probability at its knots")
+        elif not (isinstance(one, Sigmoid) and type(one.a) is type(one.b) is float and np.isfinite(one).all()):
+            raise ModelError("one of its probabilities is no function that is known")
+
+
+def _agree_on_the_fit(estimator: Any) -> None:
+    """The account of the fit; a stream has less of it."""
+    kinds = [float, float, float, float, bool]
+    for certificate in (estimator.certificate_, *getattr(estimator, "certificates_", ())):
+        if certificate is not None and not (
+            isinstance(certificate, Certificate) and [type(value) for value in certificate] == kinds
+        ):
+            raise ModelError("its certificate is not one")
+    if not isinstance(getattr(estimator, "status_", Status.FINISHED), Status):
+        raise ModelError("its status is not one")
+    if hasattr(estimator, "history_") and getattr(estimator.history_, "dtype", None) != TRACE_DTYPE:
+        raise ModelError("its history is not one")
+
+
+def _components(feature_map: Any, n: int) -> int:
+    """The number of features of a map of n features, which is checked."""
+    if isinstance(feature_map, FourierMap):
+        d, count = _count(feature_map.n_components, "Fourier features"), len(feature_map.offsets)
+        _expect_points(feature_map.frequencies, n, count, "frequencies")
+        _expect(feature_map.offsets, (count,), "the offsets", (feature_map.frequencies.columns.dtype,))
+        if not count <= d <= 2 * count:
+            raise ModelError("the numbers of frequencies and of features do not agree")
+        return d
+    if not isinstance(feature_map, NystroemMap | KernelValues):
+        if not (hasattr(feature_map, "n_components") and hasattr(feature_map, "block")):
+            raise ModelError("its feature map is of an unknown kind")
+        return _count(feature_map.n_components, "features of its map")
+    kernel, points = feature_map.kernel, feature_map.points
+    if type(kernel) not in KERNELS.values():
+        raise ModelError("its kernel is of an unknown kind")
+    width, s = points.columns.shape
+    _count(s, "landmarks")
+    _expect_points(points, width if isinstance(kernel, kernels.Precomputed) else n, s, "landmarks")
+    if isinstance(kernel, kernels.Precomputed):
+        chosen = kernel.columns
+        if not isinstance(chosen, np.ndarray) or chosen.shape != (s,) or chosen.dtype.kind not in "iu":
+            raise ModelError("the columns of the precomputed kernel do not agree with the landmarks")
+        if chosen.min() < 0 or chosen.max() >= n:
+            raise ModelError("a column of the precomputed kernel is outside the matrix")
+    if isinstance(feature_map, NystroemMap):
+        _expect(feature_map.whitening, (s, _count(feature_map.n_components, "Nyström features")), "the whitening")
+    return feature_map.n_components
+
+
+def _count(given: Any, what: str) -> int:
+    if type(given) is not int or given < 1:
+        raise ModelError(f"the number of {what} must be a whole number of at least 1, not {reprlib.repr(given)}")
+    return given
+
+
+def _expect(
+    array: Any, shape: tuple[int, ...], what: str, dtypes: tuple[Any, ...] = (np.dtype("f4"), np.dtype("f8"))
+) -> None:
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype not in dtypes:
+        raise ModelError(f"{what} must be an array of shape {shape} of floating-point numbers, in the precision it had")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{what} must be finite")
+
+
+def _expect_points(points: Any, n: int, s: int, what: str) -> None:
+    if not isinstance(points, kernels.Points):
+        raise ModelError(f"the {what} are not points")
+    _expect(points.columns, (n, s), f"the {what}")
+    _expect(points.squared_norms, (s,), f"the norms of the {what}")
+    if points.centre is not None:
+        _expect(points.centre, (n,), f"the centre of the {what}")

@@ -1,0 +1,146 @@
+"""Novelty detection: the task, and the public methods of detectors."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import OutlierMixin
+
+from primalsvm.data import Dataset, Vector
+from primalsvm.estimators import prediction, streams
+from primalsvm.estimators.encoders import Encoded, Units
+from primalsvm.estimators.estimator import Estimator
+from primalsvm.estimators.loading import Rows
+from primalsvm.losses import OneSided
+from primalsvm.objective import Problem, mean_row
+from primalsvm.options import check_share
+from primalsvm.sources.opening import is_source
+
+ROUNDING = 1e-13  # of a score, relative to ρ: support vectors lie on the boundary, and count as inliers
+
+
+class Novelty:
+    """There is no y: the one-class problem, whose λ is ν.
+
+    Scores have the size of ⟨x, x'⟩; the unit that they are solved in is how far those of the mean row spread.
+    """
+
+    checks: ClassVar[dict[str, Any]] = {}  # for scikit-learn's check of X
+    labelled = False
+    numeric = True
+
+    def check_parameters(self, estimator: Any) -> None:
+        check_share("nu", estimator.nu)
+
+    def problem(self, estimator: Any, total_weight: float) -> Problem:
+        """The objective of Schölkopf et al. times ν."""
+        nu = float(estimator.nu)
+        return Problem(OneSided(), nu, "free", tilt=nu)
+
+    def encode(self, estimator: Any, rows: Rows) -> Encoded:
+        data = rows.data
+        return Encoded(data, self.problem(estimator, data.total_weight), np.zeros((data.shape[0], 1)))
+
+    def units(self, encoded: Encoded, data: Dataset) -> Units:
+        return Units(mean_row(data).spread, 0.0, encoded.problem.loss.degree)
+
+    # ---- streams -----------------------------------------------------------------------------------------------------
+
+    def encode_stream(self, y: Any, named: Any, known: Any) -> tuple[Vector, None]:
+        return np.zeros((y.shape[0], 1)), None
+
+    def stream_weights(
+        self, estimator: Any, classes: None, Y: Vector, given: Vector, so_far: Vector
+    ) -> tuple[Vector, Vector]:
+        return given, so_far
+
+    def stream_errors(self, scores: Vector, Y: Vector) -> Vector:
+        outside: Vector = (scores[:, 0] < 0.0).astype(float)
+        return outside
+
+
+class Detector(OutlierMixin, Estimator):
+    """A detector of novelty by the sign of a score."""
+
+    _task = Novelty()
+
+    @property
+    def offset_(self) -> npt.NDArray[np.float64]:
+        """ρ = −b."""
+        offset: npt.NDArray[np.float64] = -self.intercept_
+        return offset
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit to rows X and weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+            The kernel matrix if the kernel is "precomputed".
+        y : ignored, as are the labels of a source
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the row twice, 0 the same as no row.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X.unlabelled() if is_source(X) else X, None, sample_weight)
+
+    def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
+        """⟨w, φ(x)⟩ of every row: the lower, the more of an outlier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """`score_samples` − `offset_`: negative for outliers.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return prediction.scores_of(self, X)
+
+    def predict(self, X: Any) -> npt.NDArray[np.intp]:
+        """+1 for every inlier, −1 for every outlier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= -ROUNDING * np.abs(self.offset_), 1, -1)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from the next rows of a stream, each seen once, in constant memory.
+
+        As a classifier's. `progressive_error_` is the share of rows that were taken for outliers before they were
+        learnt; it comes near `nu`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        streams.partial_fit(self, X, None, None, sample_weight)
+        return self

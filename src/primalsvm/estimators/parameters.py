@@ -1,0 +1,93 @@
+"""The parameters of estimators: stored as given, checked when a fit begins, and what follows from them."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from primalsvm.checkpoints import Checkpoint
+from primalsvm.memory import available
+from primalsvm.objective import Intercept
+from primalsvm.options import check_number
+from primalsvm.solvers.stops import Stops
+
+NONE = type(None)
+KINDS: dict[str, tuple[type, ...]] = {
+    "C": (Real,),
+    "lam": (Real, NONE),
+    "nu": (Real,),
+    "epsilon": (Real,),
+    "quantile": (Real,),
+    "tol": (Real,),
+    "max_iter": (Integral, NONE),
+    "max_seconds": (Real, NONE),
+    "n_iter_no_change": (Integral,),
+    "validation_fraction": (Real,),
+    "n_jobs": (Integral, NONE),
+    "memory": (Real, NONE),
+}
+SWITCHES = ("fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping")
+
+
+def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+    """Store what `__init__` was given, as scikit-learn wants it: under its name, untouched."""
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise a TypeError or a ValueError that names the first parameter that is not valid."""
+    given = vars(estimator)
+    for name, kinds in KINDS.items():
+        if name in given and (isinstance(given[name], bool) or not isinstance(given[name], kinds)):
+            kind = "an integer" if Integral in kinds else "a number"
+            raise TypeError(f"{name} must be {kind}{' or None' if NONE in kinds else ''}, got {given[name]!r}")
+    for name in SWITCHES:
+        if not isinstance(given.get(name, False), bool | np.bool_):
+            raise TypeError(f"{name} must be True or False, got {given[name]!r}")
+    checkpoint = given.get("checkpoint")
+    if not isinstance(checkpoint, Checkpoint | None):
+        raise TypeError(f"checkpoint must be a Checkpoint object or None, got {checkpoint!r}")
+    if checkpoint is not None and not isinstance(given["random_state"], Integral):
+        raise ValueError(f"checkpoint requires an integer random_state, got {given['random_state']!r}")
+    if given.get("lam") is None and not 0 < given.get("C", 1.0) < np.inf:
+        raise ValueError(f"C must be positive and finite, got {given['C']!r}")
+    if given.get("n_iter_no_change", 1) < 1:
+        raise ValueError(f"n_iter_no_change must be at least 1, got {given['n_iter_no_change']!r}")
+    if given.get("early_stopping") and not 0 < given["validation_fraction"] < 1:
+        raise ValueError(f"validation_fraction must lie between 0 and 1, got {given['validation_fraction']!r}")
+    estimator._task.check_parameters(estimator)
+    estimator._features.check_parameters(estimator)
+
+
+def strength_of(estimator: Any, total_weight: float) -> float:
+    """λ: as given, or 1/(C Σc)."""
+    return float(estimator.lam) if estimator.lam is not None else 1.0 / (estimator.C * total_weight)
+
+
+def intercept_of(estimator: Any) -> Intercept:
+    """What is done about the intercept."""
+    if not estimator.fit_intercept:
+        return "none"
+    return "penalized" if estimator.penalize_intercept else "free"
+
+
+def stops_of(estimator: Any) -> Stops:
+    """When a run stops."""
+    patience = getattr(estimator, "n_iter_no_change", Stops.patience)
+    return Stops(estimator.tol, estimator.max_iter, estimator.max_seconds, estimator.certify, patience)
+
+
+def memory_budget(estimator: Any) -> float:
+    """Bytes that rows, or features, may take."""
+    if estimator.memory is None:
+        return 0.5 * available()
+    check_number("memory", estimator.memory, 0.0)
+    return float(estimator.memory)
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed, as scikit-learn draws it."""
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,302 @@
+"""What `fit` does, from top to bottom.
+
+An estimator is composed of features (what scores are inner products with: `features`) and of a task: what y is
+(`classification`, `regression`, `novelty`, `linear_ranker`). Neither knows the other. A task has
+
+    labelled, numeric            whether there is a y, and whether it must hold numbers
+    checks                       for scikit-learn's check of X and y
+    check_parameters(estimator)  raises an error if its own parameters are not valid
+    encode(estimator, rows)      y → `Encoded`: the problems that are solved
+    units(encoded, data)         `Units` that they are solved in, or None
+
+and if it learns from streams (`streams`)
+
+    problem(estimator, total_weight)                             the definition of each problem
+    encode_stream(y, named, known)                               Y, and all classes: those known from the first call on,
+                                                                 in which `partial_fit` names them or y holds them
+    stream_weights(estimator, classes, Y, sample_weight, so_far) the weights of rows, and Σc of each class so far
+    stream_errors(scores, Y)                                     how wrong the scores of each row are
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+import primalsvm
+from primalsvm.checkpoints import Keeper, identity
+from primalsvm.data import Dataset, Vector, thread_pool
+from primalsvm.estimators.calibration import calibration_of
+from primalsvm.estimators.encoders import Encoded, Units
+from primalsvm.estimators.loading import Rows, load, validate
+from primalsvm.estimators.parameters import check_parameters, draw_seed, stops_of
+from primalsvm.estimators.progress import progress_bar
+from primalsvm.estimators.scaling import advice
+from primalsvm.estimators.warning import warn
+from primalsvm.objective import Objectives
+from primalsvm.solution import Certificate, Solution, Status
+from primalsvm.solvers.drive import drive
+from primalsvm.solvers.protocol import JointSolver
+from primalsvm.solvers.several import Single
+from primalsvm.solvers.stops import Stops
+from primalsvm.sources.layout import TableLayout
+from primalsvm.sources.opening import is_source
+from primalsvm.sources.source import LoadedRows
+
+OF_INPUT = ("n_features_in_", "feature_names_in_")  # fitted attributes that the check of X sets
+
+
+@dataclass(frozen=True)
+class Previous:
+    """What a later fit may begin with: φ, and the units and states of its solutions (None: they are not kept)."""
+
+    features: Any
+    units: Units | None
+    states: list[Any] | None
+
+
+def fit(
+    estimator: Any,
+    X: Any,
+    y: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    qid: npt.ArrayLike | None = None,
+) -> None:
+    """Fit an estimator: from what the user gave to fitted attributes."""
+    check_parameters(estimator)
+    task, stops = estimator._task, stops_of(estimator)
+    previous = estimator._previous if estimator.warm_start else None
+    with ExitStack() as resources:
+        loaded = resources.enter_context(load(estimator, X, y))
+        threads = resources.enter_context(thread_pool(estimator.n_jobs))
+        rows = validate(estimator, loaded, sample_weight, threads, qid)
+        encoded = task.encode(estimator, rows)
+        seed = draw_seed(estimator.random_state)
+        training, held_out = hold_out(estimator, rows, encoded, seed)
+        features = estimator._features.fit(estimator, rows, encoded, seed, previous.features if previous else None)
+        solver, data = choose_solver(estimator, rows, features, training, resources, validated=held_out is not None)
+        units = task.units(encoded, data)
+        validation = None
+        if held_out is not None:
+            validation = pose(held_out, features.store(estimator, rows, held_out, "block", resources), units)
+        start = starting_states(previous, features, units, training.count)
+        found = solve(estimator, pose(training, data, units), solver, stops, seed, validation, start)
+    solutions = found if units is None else [units.restore(one) for one in found]
+    fitted = fit_report(solutions) | decode(encoded, features, solutions)
+    if getattr(estimator, "probability", False) and fitted["status_"] is not Status.INTERRUPTED:
+        fitted |= calibrate(estimator, rows, fitted)
+    fitted |= source_attributes(loaded, rows, fitted) if is_source(X) else {}
+    states = [one.state for one in found] if estimator.warm_start else None
+    keep(estimator, fitted | {"n_samples_fit_": rows.data.shape[0]}, Previous(features.kept, units, states))
+    warn_of(estimator, encoded, solutions)
+
+
+# ---- the rows and the problems ---------------------------------------------------------------------------------------
+
+
+def hold_out(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[Encoded, Encoded | None]:
+    """The rows to train on, and with early stopping those held out, the same share of each class."""
+    if not getattr(estimator, "early_stopping", False):
+        return encoded, None
+    if rows.cache is not None:
+        raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
+    from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
+
+    counting = np.flatnonzero(weight_array(encoded.data) > 0)
+    strata = None if encoded.strata is None else encoded.strata[counting]
+    parts = train_test_split(counting, test_size=estimator.validation_fraction, random_state=seed, stratify=strata)
+    training, held_out = (encoded.subset(np.sort(part)) for part in parts)
+    if encoded.meaning is not None:
+        encoded.meaning.check_training(training.Y, weight_array(training.data))
+    return training, held_out
+
+
+def choose_solver(
+    estimator: Any, rows: Rows, features: Any, training: Encoded, resources: ExitStack, validated: bool = False
+) -> tuple[JointSolver, Dataset]:
+    """The solver, and φ of the rows in the form that it reads.
+
+    Several problems are solved jointly at first, where kernels can visit rows and each evaluation has a certificate.
+    """
+    solver = features.choose(estimator, rows, training)
+    data = features.store(estimator, rows, training, solver.traits.rows, resources)
+    jointly = data.block is not None and not data.kernel_rows and estimator.certify and not validated
+    if training.count > 1 and jointly:
+        solver = features.choose(estimator, rows, training, jointly=True)
+    return solver, data
+
+
+def pose(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
+    """The objectives: of one problem, or of several on the same rows."""
+    if encoded.objective is not None:
+        return Single(encoded.objective)
+    problem, Y = encoded.problem, encoded.Y
+    if units is not None:
+        problem, Y = units.problem(problem), units.targets(Y)
+    return Objectives(problem, data, Y) if encoded.count > 1 else Single(problem.on(data, Y[:, 0]))
+
+
+def weight_array(data: Dataset) -> Vector:
+    """The weight of each row."""
+    found: Vector = data.weights.array(data.shape[0])
+    return found
+
+
+# ---- solutions -------------------------------------------------------------------------------------------------------
+
+
+def starting_states(previous: Previous | None, features: Any, units: Units | None, count: int) -> list[Any] | None:
+    """The states that a warm start begins with; None where it does not fit: other problems, features or units."""
+    if previous is None or previous.states is None or len(previous.states) != count:
+        return None
+    if previous.features != features.kept:
+        return None
+    if units is not None and (previous.units is None or not units.near(previous.units)):
+        return None
+    return previous.states
+
+
+def solve(
+    estimator: Any,
+    objectives: Any,
+    solver: JointSolver,
+    stops: Stops,
+    seed: int,
+    validation: Any = None,
+    start: list[Any] | None = None,
+) -> list[Solution]:
+    """Solve every problem, from a checkpoint if there is one."""
+    keeper = resume = None
+    checkpoint = getattr(estimator, "checkpoint", None)
+    if checkpoint is not None:
+        keeper = Keeper(checkpoint, identity(objectives, solver, stops, seed), primalsvm.__version__)
+        resume = keeper.resumed()
+    with progress_bar(estimator.verbose, type(estimator).__name__) as watch:
+        return drive(
+            objectives, solver, stops,
+            validation=validation, seed=seed, start=start, watch=watch, resume=resume, keep=keeper,
+        )  # fmt: skip
+
+
+def decode(encoded: Encoded, features: Any, solutions: list[Solution]) -> dict[str, Any]:
+    """The model, and what its scores mean."""
+    W = np.vstack([solution.w for solution in solutions])
+    b = np.array([solution.b for solution in solutions])
+    certificates = [solution.certificate for solution in solutions]
+    fitted: dict[str, Any] = {"certificate_": total_certificate(certificates)}
+    if encoded.meaning is not None:
+        fitted |= encoded.meaning.attributes
+        W, b, certificates = encoded.meaning.expand(W, b, certificates)
+    fitted |= features.attributes(W)
+    return fitted | {"intercept_": b, "certificates_": certificates}
+
+
+def calibrate(estimator: Any, rows: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
+    """Probabilities as functions of the scores, unless Ctrl-C cuts them short."""
+    classes, multilabel = fitted["classes_"], fitted["multilabel_"]
+    found = calibration_of(estimator, rows.matrix, rows.y, rows.sample_weight, classes, multilabel)
+    if found is None:
+        kind = type(estimator).__name__
+        warn(f"{kind} was interrupted before its probabilities were fitted: it has none", ConvergenceWarning)
+        return {}
+    return {"calibration_": found}
+
+
+def fit_report(solutions: list[Solution]) -> dict[str, Any]:
+    """How the fit went."""
+    worst = max(solutions, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
+    return {
+        "history_": solutions[0].trace if len(solutions) == 1 else join_traces([one.trace for one in solutions]),
+        "status_": worst.status,
+        "solver_": solutions[0].solver,
+        "n_iter_": max(1, *(int(np.ceil(one.n_epochs)) for one in solutions)),
+        "n_steps_": sum(one.n_steps for one in solutions),
+    }
+
+
+def source_attributes(loaded: LoadedRows, rows: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
+    """How the rows of a source became features, and the names of its classes."""
+    found: dict[str, Any] = {"layout_": loaded.layout}
+    if loaded.names is not None and "classes_" in fitted:
+        found["classes_"] = loaded.names[fitted["classes_"].astype(np.intp)]
+    if isinstance(loaded.layout, TableLayout):
+        found["feature_names_in_"] = np.array(loaded.layout.feature_names, object)
+    return found
+
+
+def join_traces(traces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The traces of several problems one below the other, with a column that says which problem each row is of.
+
+    Examples
+    --------
+    >>> from primalsvm.solution import Trace
+    >>> trace = Trace()
+    >>> trace.append(1.0, 10, 0.1, 0.5, 0.4, np.nan)
+    >>> join_traces([trace.array(), trace.array()])["problem"]
+    array([0, 1])
+    """
+    out = np.empty(sum(map(len, traces)), [("problem", np.int64), *traces[0].dtype.descr])
+    out["problem"] = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])
+    for name in traces[0].dtype.names or ():
+        out[name] = np.concatenate([trace[name] for trace in traces])
+    return out
+
+
+def total_certificate(certificates: list[Certificate | None]) -> Certificate | None:
+    """The certificate of all problems together: ΣD ≤ ΣP* ≤ ΣP.
+
+    Examples
+    --------
+    >>> total_certificate([Certificate.of(2.0, 1.0), Certificate.of(3.0, 3.0)]).gap
+    1.0
+    """
+    known = [certificate for certificate in certificates if certificate is not None]
+    if len(known) < len(certificates):
+        return None
+    if len(known) == 1:
+        return known[0]
+    return Certificate.of(sum(one.primal for one in known), sum(one.dual for one in known))
+
+
+# ---- the estimator ---------------------------------------------------------------------------------------------------
+
+
+def keep(estimator: Any, fitted: dict[str, Any], previous: Previous | None) -> None:
+    """Replace all fitted attributes; a stream has ended."""
+    if estimator._coef_is_vector:
+        fitted["coef_"] = fitted["coef_"][0]
+    for name in fitted_names(estimator):
+        if name not in OF_INPUT:
+            delattr(estimator, name)
+    vars(estimator).update(fitted)
+    vars(estimator).pop("_stream", None)
+    estimator._previous = previous
+
+
+def fitted_names(estimator: Any) -> list[str]:
+    """The names of the fitted attributes."""
+    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+
+
+def warn_of(estimator: Any, encoded: Encoded, solutions: list[Solution]) -> None:
+    """Warn if the fit fell short, with the likely reason, and of what the targets did not tell."""
+    kind = type(estimator).__name__
+    short = [one for one in solutions if falls_short(one, estimator.tol)]
+    if short:
+        share = "" if len(solutions) == 1 else f"({len(short)} of {len(solutions)} problems) "
+        names = getattr(estimator, "feature_names_in_", None)
+        reason = advice(encoded.data, names, kind) if estimator._features.scalable else ""
+        warn(f"{kind} {share}{short[0].message}{reason}", ConvergenceWarning)
+    notice = getattr(encoded.meaning, "notice", None)
+    if notice is not None:
+        warn(notice, UserWarning)
+
+
+def falls_short(solution: Solution, tol: float) -> bool:
+    """Whether a solution is less accurate than was asked for."""
+    proof = solution.certificate
+    finished_short = solution.status is Status.FINISHED and proof is not None and proof.relative_gap > tol
+    return solution.status.fell_short or finished_short

@@ -1,0 +1,86 @@
+"""Scores of rows, from arrays or from a source, and what they mean."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from primalsvm.data import as_block, check_columns, thread_pool
+from primalsvm.sources.opening import is_source
+from primalsvm.sources.source import BLOCK_BYTES
+
+Scores = npt.NDArray[np.float64]
+
+
+def scores_of(estimator: Any, X: Any) -> Scores:
+    """The scores of the rows of an array or of a source: a number for each, or a row of numbers."""
+    check_is_fitted(estimator, "coef_")
+    if is_source(X):
+        problems = np.atleast_2d(estimator.coef_).shape[0]
+        nothing = np.zeros((0, problems) if problems > 1 else 0)
+        return np.concatenate([nothing, *(scores for scores, _ in scores_by_block(estimator, X, labelled=False))])
+    check_columns(X)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
+    return block_scores(estimator, as_block(X))
+
+
+def scores_by_block(estimator: Any, source: Any, labelled: bool = True) -> Iterator[tuple[Scores, Any]]:
+    """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none.
+
+    Without `labelled`, labels are not looked at.
+    """
+    n = estimator.n_features_in_
+    for X, y in source.for_model(getattr(estimator, "layout_", None), n, labelled).blocks(BLOCK_BYTES):
+        if X.shape[1] != n:
+            raise ValueError(f"{source.path} has {X.shape[1]} features, but the model has {n}")
+        yield block_scores(estimator, as_block(X)), y
+
+
+def block_scores(estimator: Any, block: Any) -> Scores:
+    """⟨w, φ(x)⟩ + b of the rows of a block, for each w."""
+    W = np.atleast_2d(estimator.coef_)
+    with thread_pool(estimator.n_jobs) as threads:
+        data, W = estimator._features.for_prediction(estimator, block, W, threads)
+        found: Scores = data.to_array(data.scores(W if W.shape[0] > 1 else W[0]))
+    found += estimator.intercept_
+    return found
+
+
+def check_source_alone(y: Any, sample_weight: Any) -> None:
+    """Raise a ValueError if labels or weights are given beside a source."""
+    if y is not None or sample_weight is not None:
+        raise ValueError("a source brings its own labels: neither y nor sample_weight must be given")
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
+    """The class that each score, or each row of scores, means; or the labels, 0 and 1."""
+    if classifier.multilabel_:
+        return (scores > 0).astype(int)
+    codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    classes: npt.NDArray[Any] = classifier.classes_[codes]
+    return classes
+
+
+def count_errors(classifier: Any, source: Any) -> tuple[int, int]:
+    """How many rows a source has, and of how many of them the class is predicted wrongly."""
+    check_is_fitted(classifier, "coef_")
+    if classifier.multilabel_:
+        raise ValueError(f"{source.path} has one class a row, but the model tells labels")
+    rows = wrong = 0
+    for scores, labels in scores_by_block(classifier, source):
+        if labels is None:
+            raise ValueError(f"{source.path} has no labels to compare with")
+        unknown = np.setdiff1d(labels, classifier.classes_).tolist()
+        if unknown:
+            known = ", ".join(map(repr, classifier.classes_.tolist()))
+            raise ValueError(f"{source.path} has the label {unknown[0]!r}; the model knows {known}")
+        rows += scores.shape[0]
+        wrong += int(np.count_nonzero(classes_of(classifier, scores) != labels))
+    if not rows:
+        raise ValueError(f"{source.path} holds no rows")
+    return rows, wrong

@@ -1,0 +1,141 @@
+"""The free intercept, exactly: the best b for given scores, and the shift that brings α onto Σ cᵢ αᵢ = τ Σc.
+
+Both are roots of monotone sums over rows. `reduce` evaluates a sum where the rows are (`Dataset.reduce`); once few rows
+still matter, these are fetched and the root is found among them.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from primalsvm import sums
+from primalsvm.data import Handle, Vector, Weights
+from primalsvm.losses import Loss
+
+Reduce = Callable[..., Any]
+
+NEARBY = 1 / 64  # of the scores' reach: the first bracket around a guess
+NARROW = 1 / 128  # of the scores' reach: in a bracket so narrow few rows matter
+DOUBLINGS = 60  # of a bracket: enough for slopes that never quite vanish, as the logistic loss has
+ROUNDING = 1e-14  # of Σc: slopes that cancel do so up to this
+
+
+def best_intercept(
+    reduce: Reduce,
+    loss: Loss,
+    tilt: float,
+    total: float,
+    y: Handle,
+    weight: Handle,
+    scores: Handle,
+    near: float = math.nan,
+) -> float:
+    """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + tilt · b.
+
+    Where that is an interval it is the middle, or the upper end if there is no lower one.
+
+    By bisection, from around a guess that is `near` (NaN: there is none), first on all rows, then on those that matter.
+
+    Parameters
+    ----------
+    reduce : evaluates sums over the rows
+    total : Σc
+    y, weight, scores : handles
+    """
+
+    def slope_at(b: float) -> float:
+        return tilt + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
+
+    reach = float(reduce(sums.score_extent, y, scores, merge=sums.largest))
+    zero = ROUNDING * total
+    guessed = abs(near) < reach
+    centre, spread = (near, NEARBY * reach) if guessed else (0.0, reach)
+    low, high, at_low = centre - spread, centre + spread, 0.0
+    for _ in range(DOUBLINGS):
+        at_low = slope_at(low)
+        if at_low < -zero and slope_at(high) > zero:
+            break
+        spread *= 2.0
+        low, high = centre - spread, centre + spread
+    endless = at_low >= -zero  # an interval without a lower end, as the one-class problem has for ν = 1
+    while high - low > NARROW * reach:
+        middle = 0.5 * (low + high)
+        at_middle = slope_at(middle)
+        if abs(at_middle) <= zero:
+            break
+        low, high = (middle, high) if at_middle < 0.0 else (low, middle)
+    few_y, c, few_scores, settled = reduce(
+        partial(sums.rows_between, loss, low, high), y, weight, scores, merge=sums.merge_rows
+    )
+    few, settled = Weights(c, 1), settled + tilt
+    low, left, at_left = sums.crossing(loss, few_y, few, few_scores, settled, low, high, -zero)
+    if at_left > zero:
+        return float(left)
+    right = sums.crossing(loss, few_y, few, few_scores, settled, low, high, zero)[0]
+    return float(right if endless else 0.5 * (left + right))
+
+
+def here(function: Callable[..., Any], *pieces: Any, merge: Any = None) -> Any:
+    """`reduce` for arrays at hand: they are one piece."""
+    return function(*pieces)
+
+
+def balancing_shift(
+    reduce: Reduce, loss: Loss, wanted: float, total: float, y: Handle, weight: Handle, alpha: Handle
+) -> tuple[Any, float]:
+    """The shift with which Σ cᵢ αᵢ is what is `wanted`, and the kernel that applies it.
+
+    α moves by a common shift, of the rows strictly inside their bounds if these can take it up (their margin is 1, so
+    moving them costs nothing to first order), else of all rows.
+    """
+    few_y, c, few_alpha, bound = reduce(partial(sums.free_rows, loss), y, weight, alpha, merge=sums.merge_rows)
+    few = Weights(c, 1)
+
+    def of_free(shift: float) -> float:
+        return float(bound - wanted + sums.shifted_sum(loss, shift, few_y, few, few_alpha))
+
+    def of_all(shift: float) -> float:
+        return float(reduce(partial(sums.shifted_sum, loss, shift), y, weight, alpha)) - wanted
+
+    if few_alpha.size:
+        reach = 1.0 + 2.0 * float(np.abs(few_alpha).max())
+        if of_free(-reach) >= 0.0 >= of_free(reach):
+            return sums.shift_free, decreasing_root(of_free, reach, total)
+    reach = max(1.0, 2.0 * float(reduce(sums.largest_size, alpha, merge=sums.largest)))
+    for _ in range(100):  # a sum at the very end of what α can reach is only reached up to rounding
+        if of_all(-reach) >= 0.0 >= of_all(reach):
+            break
+        reach *= 2.0
+    return sums.shift_all, decreasing_root(of_all, reach, total)
+
+
+def decreasing_root(function: Callable[[float], float], reach: float, size: float) -> float:
+    """The root of a piecewise linear, decreasing function in [−reach, reach], by safeguarded regula falsi.
+
+    Examples
+    --------
+    >>> decreasing_root(lambda x: 0.25 - x, 1.0, 1.0)
+    0.25
+    """
+    low, high, root = -reach, reach, 0.0
+    at_low, at_high = function(low), function(high)
+    for k in range(200):
+        at_root = function(root)
+        if abs(at_root) <= 1e-15 * size or high - low <= 1e-17 * reach:
+            break
+        if at_root > 0.0:
+            low, at_low = root, at_root
+        else:
+            high, at_high = root, at_root
+        falsi = low + (high - low) * at_low / (at_low - at_high) if at_low > at_high else low
+        root = falsi if k % 3 < 2 and low < falsi < high else 0.5 * (low + high)
+    return root
+
+
+def two_sided_constant(loss: Loss, kinds: Vector) -> float:
+    """The b that minimises Σ cᵢ ℓ(yᵢ, b) for signs, given Σc of the negative labels and of the positive ones."""
+    y, scores = np.array([-1.0, 1.0]), np.zeros(2)
+    return best_intercept(here, loss, 0.0, float(kinds.sum()), y, Weights(kinds, 1), scores)

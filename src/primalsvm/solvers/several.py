@@ -1,0 +1,199 @@
+"""K problems on the same rows, each solved on its own.
+
+    solvers that visit rows: every problem takes its turn on a chunk of rows, which stays in the cache meanwhile
+    solvers that make passes over all rows: one problem after the other, as each holds matrices of its own
+
+The threads share the problems; a single problem has all threads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from primalsvm.data import Dataset, Vector
+from primalsvm.objective import Evaluation
+from primalsvm.solvers.protocol import Point, Run, Solver, Traits
+
+
+class Single:
+    """One objective, as the driver sees several: K = 1.
+
+    Parameters
+    ----------
+    objective : of any kind
+    """
+
+    def __init__(self, objective: Any) -> None:
+        self.objective = objective
+
+    @property
+    def data(self) -> Dataset:
+        """The rows."""
+        data: Dataset = self.objective.data
+        return data
+
+    @property
+    def tunable(self) -> bool:
+        """As the objective."""
+        return bool(self.objective.tunable)
+
+    def vanishes(self, dual: float) -> bool:
+        """As the objective."""
+        return bool(self.objective.vanishes(dual))
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, k: int) -> Any:
+        return (self.objective,)[k]
+
+    def separate(self, k: int) -> Any:
+        """The objective."""
+        return self[k]
+
+    def forget(self, k: int) -> None:
+        """There is nothing to forget."""
+
+    def at(self, lam: float) -> "Single":
+        """The same objective at another λ."""
+        return Single(self.objective.at(lam))
+
+
+@dataclass
+class SeveralState:
+    """The state of each problem."""
+
+    run: Run
+    target: float
+    members: list[Any]  # None: not started yet, or closed
+    waiting: dict[int, Any]  # problems that are not started yet, with their previous states
+
+
+@dataclass(frozen=True)
+class Several:
+    """A solver of one problem, for K of them.
+
+    Parameters
+    ----------
+    solver : a solver object
+    """
+
+    solver: Solver
+
+    @property
+    def name(self) -> str:
+        """As the solver."""
+        return self.solver.name
+
+    @property
+    def traits(self) -> Traits:
+        """As the solver."""
+        return self.solver.traits
+
+    def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> SeveralState:
+        """All problems, or as many as there are threads; the others wait."""
+        run = run._replace(shared=len(chosen) > 1)
+        state = SeveralState(run, run.target, [None] * len(objectives), {k: previous[k] for k in chosen})
+        self._start_waiting(objectives, state)
+        return state
+
+    def advance(self, objectives: Any, state: SeveralState) -> SeveralState:
+        """A chunk of each problem at work."""
+        self._start_waiting(objectives, state)
+        working = [k for k, member in enumerate(state.members) if member is not None]
+
+        def advance(k: int) -> None:
+            member = state.members[k]
+            member.target = state.target
+            state.members[k] = self.solver.advance(self._objective(objectives, k), member)
+
+        self._run(objectives, advance, working)
+        return state
+
+    def _start_waiting(self, objectives: Any, state: SeveralState) -> None:
+        """Start problems that wait, where there is room."""
+        room = len(objectives)
+        if self.traits.rows == "passes":
+            room = objectives.data.threads.size - sum(member is not None for member in state.members)
+        chosen = list(state.waiting)[: max(0, room)]
+
+        def start(k: int) -> None:
+            previous = as_previous(state.waiting[k])
+            state.members[k] = self.solver.start(self._objective(objectives, k), state.run, previous)
+
+        self._run(objectives, start, chosen)
+        for k in chosen:
+            del state.waiting[k]
+
+    def evaluate(self, objectives: Any, state: SeveralState, chosen: Sequence[int]) -> list[Evaluation]:
+        """As the solver."""
+        found: dict[int, Evaluation] = {}
+
+        def evaluate(k: int) -> None:
+            found[k] = self.solver.evaluate(self._objective(objectives, k), state.members[k])
+
+        self._run(objectives, evaluate, list(chosen))
+        return [found[k] for k in chosen]
+
+    def iterate(self, objectives: Any, state: SeveralState, k: int) -> tuple[Vector, float]:
+        """As the solver."""
+        return self.solver.iterate(self._objective(objectives, k), state.members[k])
+
+    def observe(self, objectives: Any, state: SeveralState, k: int, evaluation: Evaluation) -> None:
+        """As the solver."""
+        self.solver.observe(self._objective(objectives, k), state.members[k], evaluation)
+
+    def hand_over(self, objectives: Any, state: SeveralState, k: int) -> Point:
+        """As the solver."""
+        solver: Any = self.solver
+        point: Point = solver.hand_over(self._objective(objectives, k), state.members[k])
+        return point
+
+    def close(self, objectives: Any, state: SeveralState, k: int) -> tuple[Any, Any]:
+        """The solver and its state."""
+        member, state.members[k] = state.members[k], None
+        objectives.forget(k)
+        return self.solver, released(member)
+
+    def _objective(self, objectives: Any, k: int) -> Any:
+        return objectives[0] if len(objectives) == 1 else objectives.separate(k)
+
+    def _run(self, objectives: Any, work: Any, chosen: list[int]) -> None:
+        """The same for each of some problems, shared by the threads if there are several."""
+        threads = objectives.data.threads
+        if len(objectives) == 1 or threads.size == 1:
+            for k in chosen:
+                work(k)
+        elif chosen:
+            with threads.blas_limited(working=True):
+                threads.run(work, [(k,) for k in chosen])
+
+
+def as_joint(solver: Any) -> Any:
+    """The solver for K problems that is meant: itself, or `Several` of it."""
+    return solver if hasattr(solver, "close") else Several(solver)
+
+
+@dataclass(frozen=True)
+class Left:
+    """The state that a solver of a sequence has left: a later run may start there."""
+
+    name: str
+    state: Any
+
+
+def as_previous(state: Any) -> Any:
+    """A previous state as a single solver knows it."""
+    return state.state if isinstance(state, Left) else state
+
+
+def with_previous(left: Any, state: Any) -> Any:
+    """A state of a single solver in place of the one that was left."""
+    return replace(left, state=state) if isinstance(left, Left) else state
+
+
+def released(state: Any) -> Any:
+    """The state without what can be computed again, if it says what that is."""
+    if hasattr(state, "release"):
+        state.release()
+    return state

@@ -1,0 +1,100 @@
+"""When a run stops, and the sentence that says why."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from primalsvm.solution import Status
+
+SMALL = 100_000  # m·d below which a precise solver simply solves the problem
+PRECISE = 1e-10  # … to this relative gap
+EPOCHS = 1000  # that a run may always take,
+OPERATIONS = 1e11  # … and what it may take in any case (`costs`), a minute or two;
+OPERATIONS_IF_SMALL = 1e9  # … for a small problem, which is solved far beyond `tol`, a second or two
+
+
+@dataclass(frozen=True)
+class Stops:
+    """When to stop, and what to show for it.
+
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap to reach: gap ≤ tol · max(|P|, |D|).
+    max_iter : int or None
+        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two; 1e9 for small problems),
+        whichever comes last.
+    max_seconds : float or None
+        Seconds at most, looked at after every chunk of rows.
+    certify : bool
+        Compute the certificate. Without it `tol` is judged by the solver's own estimate, if it has one.
+    patience : int
+        With a validation set: stop after so many evaluations without a lower error.
+    """
+
+    tol: float = 1e-3
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    certify: bool = True
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive, got {self.tol!r}")
+        if self.max_iter is not None and self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1 or None, got {self.max_iter!r}")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise ValueError(f"max_seconds must be positive or None, got {self.max_seconds!r}")
+        if self.patience < 1:
+            raise ValueError(f"patience must be at least 1, got {self.patience!r}")
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that a run may take whatever they cost."""
+        return EPOCHS if self.max_iter is None else self.max_iter
+
+    def small(self, m: int, d: int) -> bool:
+        """Whether a problem of m rows and d features is solved beyond `tol` by solvers that can."""
+        return m * d < SMALL and self.certify
+
+    def exhausted(self, epoch: float, operations: float, small: bool) -> bool:
+        """Whether a run has taken what it may take."""
+        most = OPERATIONS_IF_SMALL if small else OPERATIONS
+        return epoch >= self.epochs and (self.max_iter is not None or operations >= most)
+
+
+def sentence(
+    status: Status, epoch: float, relative_gap: float, stops: Stops, *, vanishes: bool = False, tunable: bool = True
+) -> str:
+    """What a status means, with its figures and what to do."""
+    if vanishes:
+        return (
+            f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution and tells "
+            "nothing apart; use a kernel, features that are not centred, or a larger nu"
+        )
+    reached = (
+        f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
+    )
+    if status is Status.CONVERGED:
+        return f"converged after {epoch:.4g} epochs to {reached}"
+    if status is Status.FINISHED:
+        above = np.isfinite(relative_gap) and relative_gap > stops.tol
+        return f"finished after {epoch:.4g} epochs at {reached}" + (f" > tol {stops.tol:.1e}" if above else "")
+    if status is Status.EARLY_STOPPING:
+        return (
+            f"stopped early after {epoch:.4g} epochs: the validation error has not fallen for {stops.patience} "
+            f"evaluations (at {reached})"
+        )
+    short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
+    stronger = "" if not tunable else ", or regularise more (a larger lam, a smaller C)"
+    if status is Status.STALLED:
+        advice = "only rounding is left to it; scale the features" + stronger
+        return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"
+    if status is Status.MAX_ITER:
+        advice = f"{'raise' if stops.max_iter else 'set'} max_iter, scale the features{stronger}"
+        return f"stopped after {epoch:.4g} epochs at {reached}{short}: {advice}"
+    if status is Status.MAX_SECONDS:
+        return (
+            f"stopped after {stops.max_seconds:g} seconds ({epoch:.3g} epochs) at {reached}{short}: raise max_seconds"
+        )
+    return f"interrupted after {epoch:.3g} epochs at {reached}{short}: the best point so far is kept"

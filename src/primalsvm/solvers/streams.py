@@ -1,0 +1,85 @@
+"""Streams: rows that come some at a time, each visited once.
+
+A stream's state is begun by `stochastic.begin`. Rows that do not fill a step wait in it. The average goes over the
+present and the previous bucket of iterates, whose ends are fixed step numbers, so that what a stream leaves behind does
+not depend on how it was cut.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from primalsvm.data import Batch, Vector, Weights
+from primalsvm.losses import Loss
+from primalsvm.solvers.stochastic import Plan, StochasticState, average_sum, refresh_norm, reset_average, visit
+
+
+def absorb(loss: Loss, batch: Batch, state: StochasticState) -> StochasticState:
+    """A step for each k rows, in the order in which they come; rows left over wait for the next call."""
+    if state.pending is not None:
+        batch = join_batches(state.pending, batch)
+    k, rows = state.plan.batch_size, batch.y.shape[0]
+    absorb_steps(loss, batch, state, rows // k)
+    done = rows // k * k
+    state.pending = take_batch(batch, np.arange(done, rows)) if done < rows else None
+    return state
+
+
+def absorb_steps(loss: Loss, batch: Batch, state: StochasticState, steps: int) -> None:
+    """So many steps over the first rows."""
+    plan, k = state.plan, state.plan.batch_size
+    taken = 0
+    while taken < steps:
+        end = bucket_end(plan, state.steps)
+        n = min(steps - taken, end - state.steps)
+        visit(loss, batch, state, np.arange(taken * k, (taken + n) * k, dtype=np.uint64), state.slopes, state.visits)
+        taken += n
+        state.steps += n
+        state.epoch = float(state.steps)
+        if state.steps < end:
+            continue
+        refresh_norm(state)
+        if plan.average == "suffix":
+            state.before = average_sum(state)
+            reset_average(state)
+
+
+def bucket_end(plan: Plan, t: int) -> int:
+    """The first end of a bucket after t steps: multiples of `last`, or powers of two."""
+    return (t // plan.last + 1) * plan.last if plan.last is not None else 1 << int(t).bit_length()
+
+
+def widen(state: StochasticState, d: int) -> StochasticState:
+    """The state of a stream whose rows have d columns from now on, the new ones zero so far."""
+
+    def longer(vector: Vector) -> Vector:
+        return np.pad(vector, (0, d - vector.shape[0])) if vector.shape[0] else vector
+
+    return replace(
+        state,
+        v=longer(state.v),
+        u=longer(state.u),
+        chosen=(longer(state.chosen[0]), state.chosen[1]),
+        pending=None if state.pending is None else widen_batch(state.pending, d),
+        before=None if state.before is None else state.before._replace(w=longer(state.before.w)),
+    )
+
+
+# ---- the rows of a stream --------------------------------------------------------------------------------------------
+
+
+def take_batch(batch: Batch, chosen: Vector) -> Batch:
+    """Copies of the chosen rows, with their targets and weights."""
+    return Batch(batch.rows.take(chosen), batch.y[chosen], batch.weight.take(chosen))
+
+
+def join_batches(first: Batch, second: Batch) -> Batch:
+    """The rows of two batches, one after the other."""
+    weights = [batch.weight.array(batch.y.shape[0]) for batch in (first, second)]
+    y = np.concatenate([first.y, second.y])
+    return Batch(first.rows.join(second.rows), y, Weights(np.concatenate(weights), 1))
+
+
+def widen_batch(batch: Batch, d: int) -> Batch:
+    """The same sparse rows with more columns, which are zero."""
+    return batch._replace(rows=batch.rows.widened(d))

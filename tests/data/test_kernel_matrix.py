@@ -1,0 +1,84 @@
+"""Rows of a kernel matrix: computed once if they fit the budget, whoever asks for them."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from primalsvm.data import ALONE, EQUAL_WEIGHTS, KernelMatrix, ThreadPool, Weights, as_block
+from primalsvm.maps.kernels import Gaussian, as_points
+
+M = 40
+X = np.random.default_rng(0).normal(size=(M, 3))
+KERNEL = Gaussian(0.5)
+K = KERNEL.between(as_block(X), as_points(X))
+ROW = 8 * M  # bytes
+
+
+class Counted:
+    """A kernel that counts the rows it is asked for."""
+
+    def __init__(self):
+        self.rows = 0
+
+    def between(self, rows, points):
+        self.rows += rows.shape[0]
+        return KERNEL.between(rows, points)
+
+
+def matrix(budget, threads=ALONE):
+    kernel = Counted()
+    return kernel, KernelMatrix(kernel, as_block(X), as_points(X), budget, EQUAL_WEIGHTS, threads)
+
+
+@pytest.mark.parametrize(("kept", "computed"), [(0, 2 * M), (10, 2 * M - 10), (M, M), (10 * M, M)])
+def test_rows_within_the_budget_are_computed_once(kept, computed):
+    kernel, data = matrix(kept * ROW)
+    for _ in range(2):
+        np.testing.assert_allclose(data.scores(np.ones(M)), K.sum(axis=1), rtol=1e-12)
+    assert kernel.rows == computed
+
+
+def test_the_first_rows_that_were_asked_for_are_kept():
+    kernel, data = matrix(3 * ROW)
+    data.take(np.array([7, 3, 7]))
+    assert kernel.rows == 2  # each once, however often it is asked for
+    data.take(np.array([9, 11, 3]))
+    assert kernel.rows == 4
+    np.testing.assert_allclose(data.take(np.array([9, 7, 3])).values, K[[9, 7, 3]], rtol=1e-12)
+    assert kernel.rows == 4
+    np.testing.assert_allclose(data.take(np.array([11, 11])).values, K[[11, 11]], rtol=1e-12)
+    assert kernel.rows == 5  # 11 was one too many
+
+
+def test_other_weights_and_threads_share_what_is_kept():
+    kernel, data = matrix(M * ROW)
+    data.scores(np.ones(M))
+    weighted = data.with_weights(Weights(np.arange(1.0, M + 1), 1))
+    assert weighted.total_weight == M * (M + 1) / 2
+    with ThreadPool(2) as threads:
+        np.testing.assert_allclose(weighted.with_threads(threads).scores(np.ones(M)), K.sum(axis=1), rtol=1e-12)
+    assert kernel.rows == M
+
+
+def test_combinations_need_no_rows():
+    kernel, data = matrix(0)
+    alpha = np.arange(float(M))
+    np.testing.assert_array_equal(data.combine(alpha), alpha)
+    np.testing.assert_array_equal(data.combine_many(np.stack([alpha, -alpha], axis=1), 2), [alpha, -alpha])
+    assert kernel.rows == 0
+
+
+def test_several_threads_at_once():
+    _, data = matrix(15 * ROW)
+
+    def ask(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(30):
+            numbers = rng.integers(0, M, size=rng.integers(1, 12))
+            np.testing.assert_allclose(data.take(numbers).values, K[numbers], rtol=1e-12)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(16)))
+    places = data.kept.place[data.kept.place >= 0]
+    assert data.kept.count == 15 and sorted(places) == list(range(15))

@@ -1,0 +1,251 @@
+"""A loss, a solver, a data set and a feature map of one's own, from here alone: they fit, certify, save and load."""
+
+from dataclasses import dataclass
+from functools import partial
+from functools import reduce as fold
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+import primalsvm
+from primalsvm import SVC, Hinge, LinearSVC, LinearSVR, Newton, Problem, SquaredHinge, Status
+from primalsvm.data import ALONE, Dataset, Dense, Weights
+from primalsvm.data.dataset import add
+from primalsvm.losses.registry import LOSSES
+from primalsvm.maps.registry import MAPS
+from primalsvm.objective import Evaluation
+from primalsvm.solvers.protocol import Traits
+from primalsvm.solvers.registry import SOLVERS
+from primalsvm.sums import negative_slopes
+from tests.helpers import objective, solution_of
+from tests.reference import noisy
+
+X, Y = noisy(300, 4)
+
+
+# ---- a loss ----------------------------------------------------------------------------------------------------------
+
+
+class LeastSquares(NamedTuple):
+    """ℓ = (1 − yp)²/2; −ℓ*(−α) = θ − θ²/2 with α = yθ, any θ."""
+
+    @property
+    def of_signs(self):
+        return True
+
+    @property
+    def slope_bound(self):
+        return np.inf
+
+    @property
+    def curvature(self):
+        return 1.0
+
+    def value(self, p, y):
+        return 0.5 * (1.0 - y * p) * (1.0 - y * p)
+
+    def slope(self, p, y):
+        return p - y
+
+    def conjugate(self, a, y):
+        return a * y + 0.5 * a * a
+
+    def conjugate_curvature(self, a, y):
+        return 1.0
+
+    def feasible(self, alpha, y):
+        return alpha
+
+    def dual_step(self, p, y, alpha, q):
+        return (y - p + q * alpha) / (1.0 + q)
+
+
+def ridge(lam):
+    """min λ/2 ‖w‖² + mean (y − ⟨w, x⟩)²/2, by its linear system."""
+    return np.linalg.solve(lam * np.eye(X.shape[1]) + X.T @ X / len(Y), X.T @ Y / len(Y))
+
+
+@pytest.mark.parametrize("solver", ["auto", "dual_ascent", "newton"])
+def test_a_loss(solver, tmp_path, monkeypatch):
+    model = LinearSVC(lam=0.01, loss=LeastSquares(), solver=solver, fit_intercept=False).fit(X, Y)
+    assert model.certificate_.relative_gap <= 1e-9
+    np.testing.assert_allclose(model.coef_[0], ridge(0.01), rtol=1e-3, atol=1e-5)
+    monkeypatch.setitem(LOSSES, "LeastSquares", LeastSquares)
+    model.save(tmp_path / "model")
+    again = primalsvm.load(tmp_path / "model")
+    assert again.loss == LeastSquares() and np.array_equal(again.predict(X), model.predict(X))
+
+
+# ---- a solver --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class DescentState:
+    """w, and what the driver reads."""
+
+    w: np.ndarray
+    target: float
+    epoch: float = 0.0
+    steps: int = 0
+    operations: float = 0.0
+    finished: bool = False
+    worth_evaluating: bool = False
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Gradient descent for smooth losses: w ← w − ∇P/L, L = λ + curvature · mean‖x‖²; α = −ℓ'."""
+
+    name: ClassVar[str] = "descent"
+    traits: ClassVar[Traits] = Traits("passes")
+
+    def start(self, objective, run, previous=None):
+        return DescentState(np.zeros(objective.data.shape[1]), run.target)
+
+    def advance(self, objective, state):
+        length = objective.lam + objective.loss.curvature * objective.data.squared_norms().mean()
+        state.w = state.w - objective.subgradient(state.w, 0.0)[0] / length
+        state.steps += 1
+        state.epoch += 1.0
+        state.worth_evaluating = state.steps % 10 == 0
+        return state
+
+    def evaluate(self, objective, state):
+        scores = objective.data.scores(state.w)
+        alpha = objective.data.map(partial(negative_slopes, objective.loss, 0.0), objective.y, scores)
+        return Evaluation(state.w, 0.0, objective.value_at(scores, state.w, 0.0), objective.lower_bound(alpha))
+
+    def iterate(self, objective, state):
+        return state.w, 0.0
+
+    def observe(self, objective, state, evaluation):
+        pass
+
+
+def test_a_solver(tmp_path, monkeypatch):
+    model = LinearSVC(lam=0.1, loss=SquaredHinge(), solver=Descent(), fit_intercept=False).fit(X, Y)
+    exact = LinearSVC(lam=0.1, loss=SquaredHinge(), solver="newton", fit_intercept=False).fit(X, Y)
+    assert model.status_ is Status.CONVERGED and set(model.history_["solver"]) == {"descent"}
+    assert model.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=1e-3)
+    monkeypatch.setitem(SOLVERS, "Descent", Descent)
+    model.save(tmp_path / "model")
+    assert primalsvm.load(tmp_path / "model").solver_ == Descent()
+
+
+# ---- a data set ------------------------------------------------------------------------------------------------------
+
+
+class Pieces(Dataset):
+    """A list of arrays; a handle is a list with a piece for each. It has `map` and `reduce`, and nothing else."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+        self.blocks = [Dense(np.ascontiguousarray(array)) for array in arrays]
+        m, d = sum(map(len, arrays)), arrays[0].shape[1]
+        self.shape, self.entries, self.nbytes, self.dtype, self.sparse = (
+            (m, d),
+            m * d,
+            8 * m * d,
+            np.dtype(float),
+            False,
+        )
+        self.weights, self.total_weight, self.threads = [Weights(np.ones(1), 0) for _ in arrays], float(m), ALONE
+
+    def map(self, function, *handles, rows=False, columns=0):
+        out = [np.zeros((len(array), columns) if columns else len(array)) for array in self.arrays]
+        for k, block in enumerate(self.blocks):
+            function(*([block] if rows else []), *(handle[k] for handle in handles), out[k])
+        return out
+
+    def reduce(self, function, *handles, rows=False, merge=None):
+        results = [
+            function(*([block] if rows else []), *(handle[k] for handle in handles))
+            for k, block in enumerate(self.blocks)
+        ]
+        return fold(merge or add, results)
+
+
+CUTS = [0, 3, 140, 300]
+
+
+def cut(values):
+    """An array in pieces."""
+    return [np.ascontiguousarray(values[a:b]) for a, b in pairwise(CUTS)]
+
+
+@pytest.mark.parametrize(("solver", "intercept"), [(Newton(), "none"), (Newton(), "free"), (Descent(), "none")])
+def test_a_data_set(solver, intercept):
+    problem = Problem(SquaredHinge(), 0.1, intercept)
+    expected = solution_of(objective(problem, X, Y), Newton())
+    found = solution_of(problem.on(Pieces(cut(X)), cut(Y)), solver)
+    assert found.status is Status.CONVERGED
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-3)
+    np.testing.assert_allclose(found.w, expected.w, rtol=0.05, atol=1e-2)
+
+
+def test_newton_on_a_data_set_takes_the_steps_that_it_takes_in_memory():
+    problem = Problem(Hinge(), 0.01, "free")
+    expected = solution_of(objective(problem, X, Y), Newton())
+    found = solution_of(problem.on(Pieces(cut(X)), cut(Y)), Newton())
+    assert found.certificate.relative_gap <= 1e-10 and found.n_steps == expected.n_steps
+    np.testing.assert_allclose(found.w, expected.w, rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LeastSquares()], ids=repr)
+def test_certificates_on_a_data_set(loss):
+    rng = np.random.default_rng(0)
+    problem, w, alpha = Problem(loss, 0.01, "free"), rng.normal(size=4), Y * rng.random(300)
+    here, elsewhere = objective(problem, X, Y), problem.on(Pieces(cut(X)), cut(Y))
+    for one, two in [
+        (here.evaluate_primal(w, np.nan)[:2], elsewhere.evaluate_primal(w, np.nan)[:2]),
+        (here.lower_bound(alpha), elsewhere.lower_bound(cut(alpha))),
+        (here.best_constant(), elsewhere.best_constant()),
+        (here.held_out_error(w, 0.1), elsewhere.held_out_error(w, 0.1)),
+    ]:
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+
+
+# ---- a feature map ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """φ(x) = (x, all xᵢxⱼ)."""
+
+    n_features: int
+
+    @property
+    def n_components(self):
+        return self.n_features + self.n_features**2
+
+    def block(self, rows):
+        x = rows.matrix()
+        return np.hstack([x, (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)])
+
+
+class ProductFeatures(BaseEstimator):
+    """What `SVC` asks for a map."""
+
+    def build(self, X, rows, precision, seed, weight=None):
+        return Products(X.shape[1]), None
+
+
+@pytest.mark.parametrize("memory", [None, 1e4])
+def test_a_map(memory, tmp_path, monkeypatch):
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    model = SVC(C=100.0, approximation=ProductFeatures(), memory=memory, random_state=0).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-3 and model.score(X, y) > 0.97
+    monkeypatch.setitem(MAPS, "Products", Products)
+    monkeypatch.setitem(MAPS, "ProductFeatures", ProductFeatures)
+    model.save(tmp_path / "model")
+    assert np.array_equal(primalsvm.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_an_unknown_loss_or_solver_is_refused_by_name(tmp_path):
+    model = LinearSVR(loss="huber", epsilon=1.0).fit(X, X[:, 0])
+    model.loss = LeastSquares()
+    with pytest.raises(ValueError, match="LeastSquares"):
+        model.save(tmp_path / "model")
