@@ -8,7 +8,7 @@ from primalsvm import data
 
 PACKAGE = Path(primalsvm.__file__).parent
 KINDS = {name for name in dir(data) if isinstance(getattr(data, name), type) and hasattr(getattr(data, name), "take")}
-KINDS -= {"Weights"}
+KINDS -= {"Batch", "Weights"}
 
 
 def asked_kinds(path):

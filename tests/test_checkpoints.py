@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import primalsvm
 from primalsvm import SVC, Asset, Checkpoint, DualAscent, LinearSVC, Newton, Pegasos
-from primalsvm.checkpoints import Keeper
+from primalsvm.checkpoints import CheckpointWriter
 from primalsvm.persistence import ModelError
 from primalsvm.solvers import ascent, dual_ascent, joint_ascent, stochastic
 from primalsvm.solvers.block_ascent import BlockAscent
@@ -40,7 +40,7 @@ def small_chunks(monkeypatch):
 
 def killed_after(monkeypatch, n):
     """Let the process end right after its n-th checkpoint."""
-    write = Keeper.__call__
+    write = CheckpointWriter.__call__
     written = []
 
     def call(self, snapshot, at_once):
@@ -49,7 +49,7 @@ def killed_after(monkeypatch, n):
         written.append(None)
         write(self, snapshot, at_once)
 
-    monkeypatch.setattr(Keeper, "__call__", call)
+    monkeypatch.setattr(CheckpointWriter, "__call__", call)
     return write, written
 
 
@@ -60,7 +60,7 @@ def same(a, b):
         np.testing.assert_array_equal(a.history_[name], b.history_[name])
 
 
-SEQUENCE = SolverSequence((Stage(DualAscent(), first_mark=1e5, patience=1e6), Stage(Newton())))
+SEQUENCE = SolverSequence((Stage(DualAscent(), first_mark=1e5, budget=1e6), Stage(Newton())))
 RUNS = {
     "dual ascent": LinearSVC(lam=1e-4, solver=DualAscent(), tol=1e-5),
     "dual ascent, float32": LinearSVC(lam=1e-4, solver=DualAscent(shrinking=False), penalize_intercept=True),
@@ -95,11 +95,11 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(name, tmp_path, monkeypa
     assert chunks >= 2
     for n in {1, chunks // 3, chunks // 2, chunks - 1} - {0}:
         path.unlink(missing_ok=True)
-        monkeypatch.setattr(Keeper, "__call__", write)
+        monkeypatch.setattr(CheckpointWriter, "__call__", write)
         killed_after(monkeypatch, n)
         with pytest.raises(KilledError):
             model.set_params(checkpoint=Checkpoint(path, every=0)).fit(rows, labels)
-        monkeypatch.setattr(Keeper, "__call__", write)
+        monkeypatch.setattr(CheckpointWriter, "__call__", write)
         model.set_params(checkpoint=Checkpoint(path, every=0, resume=True)).fit(rows, labels)
         same(model, whole)
 
@@ -130,11 +130,11 @@ def test_a_run_of_several_problems_goes_on_to_the_same_bits(name, tmp_path, monk
     assert chunks >= 2 and len(whole.certificates_) == len(np.unique(CLASSES)) > 2
     for n in {1, chunks // 2, chunks - 1} - {0}:
         path.unlink(missing_ok=True)
-        monkeypatch.setattr(Keeper, "__call__", write)
+        monkeypatch.setattr(CheckpointWriter, "__call__", write)
         killed_after(monkeypatch, n)
         with pytest.raises(KilledError):
             model.set_params(checkpoint=Checkpoint(path, every=0)).fit(SPARSE, CLASSES)
-        monkeypatch.setattr(Keeper, "__call__", write)
+        monkeypatch.setattr(CheckpointWriter, "__call__", write)
         model.set_params(checkpoint=Checkpoint(path, every=0, resume=True)).fit(SPARSE, CLASSES)
         same(model, whole)
         assert model.certificates_ == whole.certificates_
@@ -177,7 +177,7 @@ def test_a_run_over_rows_in_files_goes_on_to_the_same_bits(tmp_path, monkeypatch
     write, _ = killed_after(monkeypatch, 25)
     with pytest.raises(KilledError):
         LinearSVC(**options, checkpoint=Checkpoint(path, every=0)).fit(source)
-    monkeypatch.setattr(Keeper, "__call__", write)
+    monkeypatch.setattr(CheckpointWriter, "__call__", write)
     same(LinearSVC(**options, checkpoint=Checkpoint(path, every=0, resume=True)).fit(source), whole)
 
 
@@ -325,7 +325,7 @@ def test_a_run_over_files_goes_on_with_another_budget(tmp_path, monkeypatch):
     write, _ = killed_after(monkeypatch, 10)
     with pytest.raises(KilledError):
         LinearSVC(**options, memory=100_000, checkpoint=Checkpoint(tmp_path / "run", every=0)).fit(source)
-    monkeypatch.setattr(Keeper, "__call__", write)
+    monkeypatch.setattr(CheckpointWriter, "__call__", write)
     again = LinearSVC(**options, memory=200_000, checkpoint=Checkpoint(tmp_path / "run", resume=True)).fit(source)
     same(again, whole)
     SPARSE.data[-1] *= -1

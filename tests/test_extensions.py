@@ -9,16 +9,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
 import primalsvm
-from primalsvm import SVC, Hinge, LinearSVC, LinearSVR, Newton, Problem, SquaredHinge, Status
+from primalsvm import SVC, Checkpoint, Hinge, LinearSVC, LinearSVR, Newton, Problem, SquaredHinge, Status
 from primalsvm.data import ALONE, Dataset, Dense, Weights
 from primalsvm.data.dataset import add
 from primalsvm.losses.registry import LOSSES
 from primalsvm.maps.registry import MAPS
 from primalsvm.objective import Evaluation
+from primalsvm.persistence import ModelError
 from primalsvm.solvers.protocol import Traits
-from primalsvm.solvers.registry import SOLVERS
+from primalsvm.solvers.registry import SOLVERS, STATES
+from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.sums import negative_slopes
 from tests.helpers import objective, solution_of
 from tests.reference import noisy
@@ -100,7 +103,7 @@ class Descent:
     """Gradient descent for smooth losses: w ← w − ∇P/L, L = λ + curvature · mean‖x‖²; α = −ℓ'."""
 
     name: ClassVar[str] = "descent"
-    traits: ClassVar[Traits] = Traits("passes")
+    traits: ClassVar[Traits] = Traits("passes", intercepts=("none",))  # it never moves b
 
     def start(self, objective, run, previous=None):
         return DescentState(np.zeros(objective.data.shape[1]), run.target)
@@ -133,6 +136,39 @@ def test_a_solver(tmp_path, monkeypatch):
     monkeypatch.setitem(SOLVERS, "Descent", Descent)
     model.save(tmp_path / "model")
     assert primalsvm.load(tmp_path / "model").solver_ == Descent()
+
+
+def test_a_solver_that_counts_no_operations_stops_after_its_epochs():
+    model = LinearSVC(lam=1e-6, loss=SquaredHinge(), solver=Descent(), fit_intercept=False, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="stopped after 1000 epochs"):
+        model.fit(X * [1.0, 1.0, 1.0, 1e-3], Y)  # a flat direction, in which gradients are short
+    assert model.status_ is Status.MAX_ITER and model.n_iter_ == 1000
+
+
+@pytest.mark.parametrize("penalize", [False, True])
+def test_a_solver_refuses_intercepts_that_it_does_not_declare(penalize):
+    kind = "penalized" if penalize else "free"
+    with pytest.raises(ValueError, match=f"solver 'descent' is for problems with intercept='none', not '{kind}'"):
+        LinearSVC(lam=0.1, loss=SquaredHinge(), solver=Descent(), penalize_intercept=penalize).fit(X, Y)
+    stages = SolverSequence((Stage(Newton()), Stage(Descent())))
+    assert stages.traits.intercepts == ("none",)
+
+
+def test_a_solver_with_a_checkpoint(tmp_path, monkeypatch):
+    options = {"lam": 0.1, "loss": SquaredHinge(), "solver": Descent(), "fit_intercept": False, "random_state": 0}
+    checkpoint = Checkpoint(tmp_path / "run", every=0.0, resume=True)
+    advice = "cannot be saved in a checkpoint: register its class in primalsvm.solvers.registry"
+    with pytest.raises(ModelError, match=rf"solver = Descent\(\) {advice}\.SOLVERS"):
+        LinearSVC(**options, checkpoint=checkpoint).fit(X, Y)
+    monkeypatch.setitem(SOLVERS, "Descent", Descent)
+    for every in (0.0, 60.0):  # whether a checkpoint is due or not
+        with pytest.raises(ModelError, match=rf"(?s)DescentState\(.*{advice}\.STATES"):
+            LinearSVC(**options, checkpoint=Checkpoint(tmp_path / "run", every=every)).fit(X, Y)
+    monkeypatch.setitem(STATES, "DescentState", DescentState)
+    with pytest.warns(ConvergenceWarning):
+        LinearSVC(**options, checkpoint=checkpoint, max_iter=5).fit(X, Y)
+    again = LinearSVC(**options, checkpoint=checkpoint).fit(X, Y)
+    assert np.array_equal(again.coef_, LinearSVC(**options).fit(X, Y).coef_)
 
 
 # ---- a data set ------------------------------------------------------------------------------------------------------
@@ -244,8 +280,41 @@ def test_a_map(memory, tmp_path, monkeypatch):
     assert np.array_equal(primalsvm.load(tmp_path / "model").predict(X), model.predict(X))
 
 
-def test_an_unknown_loss_or_solver_is_refused_by_name(tmp_path):
-    model = LinearSVR(loss="huber", epsilon=1.0).fit(X, X[:, 0])
-    model.loss = LeastSquares()
-    with pytest.raises(ValueError, match="LeastSquares"):
+@pytest.mark.parametrize(
+    ("options", "registry"),
+    [
+        ({"loss": LeastSquares()}, "losses.registry.LOSSES"),
+        ({"loss": SquaredHinge(), "solver": Descent()}, "solvers.registry.SOLVERS"),
+    ],
+    ids=["loss", "solver"],
+)
+def test_saving_what_is_not_registered_says_what_to_do(options, registry, tmp_path):
+    model = LinearSVC(lam=0.1, fit_intercept=False, **options).fit(X, Y)
+    with pytest.raises(ModelError, match=rf"cannot be saved in a model file: register .* primalsvm\.{registry}"):
         model.save(tmp_path / "model")
+
+
+def test_saving_a_map_that_is_not_registered_says_what_to_do(tmp_path):
+    model = SVC(C=1.0, approximation=ProductFeatures(), random_state=0).fit(X, Y)
+    with pytest.raises(ModelError, match=r"ProductFeatures\(\) cannot .* primalsvm\.maps\.registry\.MAPS"):
+        model.save(tmp_path / "model")
+
+
+def test_registered_losses_and_solvers_have_names(monkeypatch):
+    monkeypatch.setitem(LOSSES, "LeastSquares", LeastSquares)
+    monkeypatch.setitem(SOLVERS, "Descent", Descent)
+    model = LinearSVC(lam=0.1, loss="least_squares", solver="descent", fit_intercept=False).fit(X, Y)
+    assert model.solver_ == Descent()
+    np.testing.assert_allclose(model.coef_[0], ridge(0.1), rtol=0.05, atol=1e-2)
+
+
+class HalfSquares(NamedTuple):
+    """A loss of numbers that does not say how it depends on their unit."""
+
+    of_signs = False
+    dual_step = None
+
+
+def test_regressors_say_what_a_loss_has_not():
+    with pytest.raises(ValueError, match=r"HalfSquares\(\) has no degree and no scaled, which regressors need"):
+        LinearSVR(loss=HalfSquares()).fit(X, Y)

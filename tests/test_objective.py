@@ -55,7 +55,7 @@ def test_lower_bound_is_the_formula(loss, intercept, kind):
     problem = Problem(loss, 0.05, intercept)
     own, c = problem.on(DATA[kind], Y), WEIGHTS[kind]
     alpha = Y * np.random.default_rng(4).random(M)
-    allowed = own.balanced(alpha)
+    allowed = own.balance_alpha(alpha)
     assert own.lower_bound(alpha) == pytest.approx(reference.dual(problem, X, Y, allowed, c), rel=1e-12)
     evaluation = own.evaluate_dual(alpha)
     cc = np.ones(M) if c is None else c
@@ -78,7 +78,7 @@ def test_dual_never_exceeds_primal(loss, intercept, w, b, theta, kind):
 def test_balanced_is_feasible_and_sums_to_zero(loss, theta, kind, lean):
     problem = Problem(loss, 0.05, "free")
     alpha = Y * np.where(Y > 0, np.maximum(theta, lean), theta * (1 - lean))  # lean = 1: as unbalanced as can be
-    out = problem.on(DATA[kind], Y).balanced(alpha)
+    out = problem.on(DATA[kind], Y).balance_alpha(alpha)
     c = np.ones(M) if WEIGHTS[kind] is None else WEIGHTS[kind]
     assert abs(c @ out) <= 1e-13 * c.sum()
     assert all(np.isfinite(loss.conjugate(-a, y)) for a, y in zip(out, Y, strict=True))
@@ -89,13 +89,13 @@ def test_balanced_leaves_a_balanced_point_where_it_is(loss):
     theta = np.random.default_rng(0).uniform(0.2, 0.8, size=M)
     for sign in (-1, 1):
         theta[sign == Y] /= theta[sign == Y].sum() / 3
-    balanced = Problem(loss, 0.05, "free").on(DATA["plain"], Y).balanced(Y * theta)
+    balanced = Problem(loss, 0.05, "free").on(DATA["plain"], Y).balance_alpha(Y * theta)
     np.testing.assert_allclose(balanced, Y * theta, atol=1e-14)
 
 
 @pytest.mark.parametrize("intercept", ["none", "penalized"])
 def test_without_free_intercept_nothing_is_balanced(intercept):
-    assert Problem(Hinge(), 0.05, intercept).on(DATA["plain"], Y).balanced(Y) is Y
+    assert Problem(Hinge(), 0.05, intercept).on(DATA["plain"], Y).balance_alpha(Y) is Y
 
 
 @each_loss

@@ -51,7 +51,7 @@ def test_values_and_subgradients_are_those_of_all_pairs(problem, average):
     h, r = objective.plane_at(X @ w)
     expected = -((cc * violated)[:, None] * (X[i] - X[j])).sum(axis=0) / cc.sum()
     assert h == pytest.approx((cc * violated).sum() / cc.sum(), abs=1e-14)
-    np.testing.assert_allclose(objective.combined(r), expected, atol=1e-12)
+    np.testing.assert_allclose(objective.combine(r), expected, atol=1e-12)
     expected = reference.ranking_primal(0.1, X, y, q, c, w, average)
     assert objective.value(w) == pytest.approx(expected, abs=1e-12)
     assert objective.queries.total == pytest.approx(cc.sum()) and objective.queries.n_pairs == len(i)

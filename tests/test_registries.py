@@ -7,14 +7,14 @@ import primalsvm
 from primalsvm.estimators.registry import ESTIMATORS, SELECTING, TRANSFORMERS
 from primalsvm.losses.registry import LOSSES
 from primalsvm.maps.registry import KERNELS, MAPS
-from primalsvm.solvers.registry import NAMED_SOLVERS, SOLVERS
+from primalsvm.solvers.registry import SOLVERS, named_solvers
 
 ELSEWHERE = {"Certificate", "Checkpoint", "Problem", "Solution", "Status", "load", "open", "solve", "svm_path"}
 OF_RANKINGS = {"CuttingPlanes"}  # a public solver, which a ranking may be given
 
 
 def test_public_names_are_those_of_the_registries():
-    solvers = {kind.__name__ for kind in NAMED_SOLVERS.values()} | OF_RANKINGS
+    solvers = {kind.__name__ for kind in named_solvers().values()} | OF_RANKINGS
     registered = {*ESTIMATORS, *SELECTING, *TRANSFORMERS, *LOSSES, *solvers}
     assert set(primalsvm.__all__) == registered | ELSEWHERE | {"__version__"}
     for registry in (ESTIMATORS, SELECTING, TRANSFORMERS, LOSSES, {name: SOLVERS[name] for name in solvers}):

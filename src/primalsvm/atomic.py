@@ -16,7 +16,7 @@ PARTIAL = ".partial-"
 def partial_path(path: Path) -> Path:
     """Where to write what is then renamed to `path`. Removes what processes that are gone have left there."""
     host = re.sub(r"\W", "_", platform.node())
-    for left in path.parent.glob(f"{_escaped(path.name)}{PARTIAL}{host}-*"):
+    for left in path.parent.glob(f"{_escape(path.name)}{PARTIAL}{host}-*"):
         process = left.name.rsplit("-", 2)[-2]
         if not _alive(process):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primalsvm.data import CSR, Batch, Dense, Vector, Weights, crc
+from primalsvm.data import CSR, Batch, Dense, Weights, crc
 from primalsvm.objective import Evaluation
 from primalsvm.options import check_number
-from primalsvm.persistence import ModelError, header_of, read_model, schema_of, write_model
+from primalsvm.persistence import ModelError, check_known, header_of, read_model, schema_of, write_model
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.drive import Record, Snapshot
 from primalsvm.solvers.protocol import JointSolver, Objectives
@@ -63,8 +63,8 @@ class Checkpoint:
         check_number("every", self.every, 0.0)
 
 
-class Keeper:
-    """What `drive` hands its snapshots to.
+class CheckpointWriter:
+    """Writes the snapshots of `drive`: its `on_snapshot`.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ class Keeper:
     def __init__(self, checkpoint: Checkpoint, run: dict[str, str], library: str) -> None:
         self.path = Path(checkpoint.path)
         self.checkpoint, self.run, self.library = checkpoint, run, library
-        self.last = time.monotonic()
+        self.last, self.checked = time.monotonic(), False
         if self.path.exists() and header_of(self.path).get("kind") != KIND and not checkpoint.resume:
             raise ModelError(f"{self.path} is there already, and is no checkpoint: it is left alone")
         if not os.access(self.path.parent, os.W_OK):
             raise OSError(f"there is no folder {str(self.path.parent)!r} to write the checkpoint to")
 
-    def resumed(self) -> Snapshot | None:
+    def read_snapshot(self) -> Snapshot | None:
         """Where to go on from; None: from the beginning.
 
         Raises
@@ -98,7 +98,7 @@ class Keeper:
                 f"{self.path} was written by another version of this library, the states of which are not those of "
                 "this one: finish the run with that version, or begin it anew (without resume)"
             )
-        content = read_model(self.path, (KIND,), known).content
+        content = read_model(self.path, (KIND,), known, KIND).content
         before, snapshot = content.get("run"), content.get("snapshot")
         if not isinstance(before, dict) or not isinstance(snapshot, Snapshot):
             raise ModelError(f"{self.path} is damaged: it holds no run")
@@ -111,27 +111,31 @@ class Keeper:
         """Write the snapshot, if it is time."""
         if at_once or time.monotonic() - self.last >= self.checkpoint.every:
             content, known = {"run": self.run, "snapshot": snapshot}, known_parts()
-            write_model(self.path, KIND, content, known, self.library, schema_of(known))
-            self.last = time.monotonic()
+            write_model(self.path, KIND, content, known, self.library, schema_of(known), KIND)
+            self.last, self.checked = time.monotonic(), True
+        elif not self.checked:  # after the first chunk: a state that cannot be written should not be lost after hours
+            check_known({"snapshot": snapshot}, known_parts(), KIND)
+            self.checked = True
+
+
+def check_solver(solver: JointSolver) -> None:
+    """Raise a ModelError unless checkpoints can hold the solver, or those of a sequence."""
+    for one in [stage.solver for stage in getattr(solver, "stages", ())] or [solver]:
+        check_known({"solver": one.solver if isinstance(one, Several) else one}, known_parts(), KIND)
 
 
 def identity(objectives: Objectives, solver: JointSolver, stops: Stops, seed: int) -> dict[str, str]:
     """What has to be the same for a run to go on: all that decides its steps, but for the number of threads."""
     data, problem = objectives.data, objectives[0].problem
     own = solver.solver if isinstance(solver, Several) else solver
-    weights = data.to_array(data.map(_weights, data.weights))
     targets = [data.to_array(objectives[k].y) for k in range(len(objectives))]
     facts: dict[str, Any] = {
         "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept,
         "the number of problems": len(objectives), "the solver": getattr(own, "stages", own),
         "the shape of the rows": data.shape,
-        "the checksum of the rows": (data.checksum(), crc(weights, *targets)),
+        "the checksum of the rows": (data.checksum(), crc(data.weight_array(), *targets)),
         "certify": stops.certify, "the seed": seed,
     }  # fmt: skip
     if solver.traits.planned:
         facts |= {"tol": stops.tol, "max_iter": stops.max_iter}
     return {name: repr(fact) for name, fact in facts.items()}
-
-
-def _weights(weight: Weights, out: Vector) -> None:
-    out[:] = weight.array(out.shape[0])

@@ -101,15 +101,15 @@ class _PackageCache(FunctionCache):
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on first call, without the GIL, cached on disk."""
-    return _compiled(function, FASTMATH)
+    return _compile(function, FASTMATH)
 
 
 def exact_kernel(function: Callable[..., Any]) -> Any:
     """The same, with the arithmetic exactly as written."""
-    return _compiled(function, set())
+    return _compile(function, set())
 
 
-def _compiled(function: Callable[..., Any], fastmath: set[str]) -> Any:
+def _compile(function: Callable[..., Any], fastmath: set[str]) -> Any:
     dispatcher = numba.njit(nogil=True, fastmath=fastmath or False, error_model="numpy")(function)
     try:
         dispatcher._cache = _PackageCache(function)

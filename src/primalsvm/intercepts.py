@@ -1,7 +1,7 @@
-"""The free intercept, exactly: the best b for given scores, and the shift that brings α onto Σ cᵢ αᵢ = τ Σc.
+"""The exact free intercept: the best b for given scores, and the shift of α that gives Σ cᵢ αᵢ = τ Σc.
 
-Both are roots of monotone sums over rows. `reduce` evaluates a sum where the rows are (`Dataset.reduce`); once few rows
-still matter, these are fetched and the root is found among them.
+Both are roots of monotone sums over rows. `reduce` evaluates a sum where the rows are (`Dataset.reduce`). Once few rows
+can change the root, these are fetched and the root is found from them.
 """
 
 import math
@@ -17,10 +17,14 @@ from primalsvm.losses import Loss
 
 Reduce = Callable[..., Any]
 
-NEARBY = 1 / 64  # of the scores' reach: the first bracket around a guess
-NARROW = 1 / 128  # of the scores' reach: in a bracket so narrow few rows matter
-DOUBLINGS = 60  # of a bracket: enough for slopes that never quite vanish, as the logistic loss has
-ROUNDING = 1e-14  # of Σc: slopes that cancel do so up to this
+# The first bracket around a guess has this share of the range of the scores.
+NEARBY = 1 / 64
+# A bracket with this share of the range of the scores is narrow enough to fetch the rows in it.
+NARROW = 1 / 128
+# A bracket is doubled at most this often: enough for slopes that are never exactly 0, as those of the logistic loss.
+DOUBLINGS = 60
+# A sum of slopes below this share of Σc is 0 up to rounding.
+ROUNDING = 1e-14
 
 
 def best_intercept(
@@ -35,9 +39,10 @@ def best_intercept(
 ) -> float:
     """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + tilt · b.
 
-    Where that is an interval it is the middle, or the upper end if there is no lower one.
+    Of an interval of minimisers it is the middle, or the upper end if there is no lower one.
 
-    By bisection, from around a guess that is `near` (NaN: there is none), first on all rows, then on those that matter.
+    It is found by bisection around a guess `near` it (NaN: without one), first on all rows, then on those in the
+    bracket.
 
     Parameters
     ----------
@@ -78,18 +83,18 @@ def best_intercept(
     return float(right if endless else 0.5 * (left + right))
 
 
-def here(function: Callable[..., Any], *pieces: Any, merge: Any = None) -> Any:
-    """`reduce` for arrays at hand: they are one piece."""
+def reduce_locally(function: Callable[..., Any], *pieces: Any, merge: Any = None) -> Any:
+    """`reduce` for arrays, which are one piece."""
     return function(*pieces)
 
 
 def balancing_shift(
     reduce: Reduce, loss: Loss, wanted: float, total: float, y: Handle, weight: Handle, alpha: Handle
 ) -> tuple[Any, float]:
-    """The shift with which Σ cᵢ αᵢ is what is `wanted`, and the kernel that applies it.
+    """The kernel that shifts α, and the shift with which Σ cᵢ αᵢ = `wanted`.
 
-    α moves by a common shift, of the rows strictly inside their bounds if these can take it up (their margin is 1, so
-    moving them costs nothing to first order), else of all rows.
+    The rows strictly inside their bounds are shifted if these suffice (their margin is 1, so to first order D does not
+    change), else all rows.
     """
     few_y, c, few_alpha, bound = reduce(partial(sums.free_rows, loss), y, weight, alpha, merge=sums.merge_rows)
     few = Weights(c, 1)
@@ -105,7 +110,7 @@ def balancing_shift(
         if of_free(-reach) >= 0.0 >= of_free(reach):
             return sums.shift_free, decreasing_root(of_free, reach, total)
     reach = max(1.0, 2.0 * float(reduce(sums.largest_size, alpha, merge=sums.largest)))
-    for _ in range(100):  # a sum at the very end of what α can reach is only reached up to rounding
+    for _ in range(100):  # a sum at the bound of the domain is reached up to rounding only
         if of_all(-reach) >= 0.0 >= of_all(reach):
             break
         reach *= 2.0
@@ -138,4 +143,4 @@ def decreasing_root(function: Callable[[float], float], reach: float, size: floa
 def two_sided_constant(loss: Loss, kinds: Vector) -> float:
     """The b that minimises Σ cᵢ ℓ(yᵢ, b) for signs, given Σc of the negative labels and of the positive ones."""
     y, scores = np.array([-1.0, 1.0]), np.zeros(2)
-    return best_intercept(here, loss, 0.0, float(kinds.sum()), y, Weights(kinds, 1), scores)
+    return best_intercept(reduce_locally, loss, 0.0, float(kinds.sum()), y, Weights(kinds, 1), scores)

@@ -1,7 +1,6 @@
 """How much memory there is, and a clear refusal before an allocation that cannot fit."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,17 +40,6 @@ def _group_limits() -> Iterator[int]:
             if folder == root or root not in folder.parents:
                 break
             folder = folder.parent
-
-
-def resident() -> int:
-    """Bytes that this process takes now, or at most so far where the system tells only that."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        import resource
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
 
 
 def check_fits(needed: int, what: str, remedy: str) -> None:

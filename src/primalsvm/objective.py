@@ -4,8 +4,8 @@
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
 D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
-a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, the tilt, the constraint is Σ cᵢ αᵢ = τ Σc:
-so is the one-class problem (`losses.novelty`), whose P* is not positive.
+a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, the tilt, the constraint is Σ cᵢ αᵢ = τ Σc.
+The one-class problem (`losses.novelty`) has a tilt; its P* is not positive.
 
 A `Problem` is the definition; `Problem.on` gives the `Objective`: P and D on the rows of a data set, with targets.
 Scores, targets and α are handles of that data set (`primalsvm.data`). One evaluation costs two passes over the rows
@@ -15,13 +15,13 @@ Scores, targets and α are handles of that data set (`primalsvm.data`). One eval
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from primalsvm import sums
 from primalsvm.data import ALONE, Dataset, Handle, Vector, Weights, inner
-from primalsvm.intercepts import balancing_shift, best_intercept, here, two_sided_constant
+from primalsvm.intercepts import balancing_shift, best_intercept, reduce_locally, two_sided_constant
 from primalsvm.losses import Loss, OneSided, check_loss
 
 Intercept = Literal["none", "penalized", "free"]
@@ -39,24 +39,28 @@ class Evaluation(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What bounds w* and b*: λ/2 ‖w*‖² ≤ P(0, 0), and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
+    """Bounds of w* and b*: λ/2 ‖w*‖² ≤ P(0, 0), and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
 
-    at_zero: float  # what λ/2 ‖w*‖² is at most
-    largest: float  # |y|; with a tilt, the spread of the scores
-    trivial: float = 0.0  # with a tilt: a P* above −this is 0 up to rounding, and w* is 0
+    at_zero: float  # bound of λ/2 ‖w*‖²
+    largest: float  # max|y|; with a tilt, the spread of the scores
+    trivial: float = 0.0  # with a tilt: if P* is above −trivial, P* and w* are 0 up to rounding
 
 
-SIGNS = Bounds(0.5, 1.0)  # ½ is enough for every margin loss: see `Objective.radius`
-LEAST_SPREAD = 1e-2  # of scores, relative to their mean,
-LEAST_SCORE = 1e-8  # … and to ‖x‖²: a smaller one is no unit
-TRIVIAL = 1e-12  # (‖w‖/‖x‖)² of a one-class w* that is 0 up to rounding. A million rows that are all apart have 1e-6
-
-SAMPLED_ROWS = 1024  # for a first guess of the best b, where there are many
+# The bounds for targets −1 and 1. ½ is enough for every margin loss: see `Objective.radius`.
+SIGNS = Bounds(0.5, 1.0)
+# The spread of scores is at least this share of their mean.
+LEAST_SPREAD = 1e-2
+# The spread of scores is at least this share of ‖x‖²; a smaller one is no useful unit.
+LEAST_SCORE = 1e-8
+# A one-class w* with (‖w‖/‖x‖)² below this is 0 up to rounding. A million orthogonal rows have 1e-6.
+TRIVIAL = 1e-12
+# With many rows, the first guess of the best b is from this many.
+SAMPLED_ROWS = 1024
 
 
 @dataclass(frozen=True)
 class Problem:
-    """min P(w, b): a loss, λ > 0, and what is done about the intercept.
+    """min P(w, b): a loss, λ > 0, and the kind of intercept.
 
     Parameters
     ----------
@@ -97,7 +101,7 @@ class Problem:
     def on(self, data: Dataset, y: Handle) -> "Objective":
         """P and D on the rows of a data set with these targets.
 
-        Where targets are no signs their size bounds w* and b*. With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0
+        Unless targets are signs, their size bounds w* and b*. With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0
         there), and α = τ is feasible: λ/2 ‖w*‖² ≤ −D(τ), which is λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one
         of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
         """
@@ -116,7 +120,7 @@ class Problem:
         return replace(objective, bounds=Bounds(at_zero, largest))
 
     def penalty(self, square: Any, b: Any) -> Any:
-        """The terms without rows, given ‖w‖²: λ/2 ‖w‖², with b² if the intercept is penalised; plus τ b."""
+        """The terms without rows: λ/2 ‖w‖², with b² in ‖w‖² if the intercept is penalised, plus τ b."""
         return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.tilt * b
 
     def regularizer(self, w: Vector, b: float) -> float:
@@ -130,7 +134,7 @@ class Objective:
 
     Parameters
     ----------
-    problem : its definition
+    problem : the definition
     data : the rows with their weights
     y : handle of the targets
     bounds : of w* and b*
@@ -153,7 +157,7 @@ class Objective:
 
     @property
     def intercept(self) -> Intercept:
-        """What is done about the intercept."""
+        """The kind of intercept."""
         return self.problem.intercept
 
     @property
@@ -173,22 +177,22 @@ class Objective:
 
     @property
     def radius(self) -> float:
-        """Radius of a ball that holds w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
+        """Radius of a ball that contains w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
 
-        For every margin loss here 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `Problem.on`.
+        For every margin loss here it is 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `Problem.on`.
         """
         return math.sqrt(2.0 * self.bounds.at_zero / self.lam)
 
     @property
     def tunable(self) -> bool:
-        """Whether λ is for the user to choose: in the one-class problem it is ν."""
+        """Whether the user chooses λ: in the one-class problem it is ν."""
         return not self.tilt
 
-    def vanishes(self, dual: float) -> bool:
-        """Whether this lower bound says that a one-class P* is 0, and w* with it: the rows surround the origin."""
+    def solution_is_zero(self, dual: float) -> bool:
+        """Whether this lower bound shows that a one-class P* and w* are 0: the rows surround the origin."""
         return self.tilt != 0.0 and dual >= -self.bounds.trivial
 
-    def at(self, lam: float) -> "Objective":
+    def with_lam(self, lam: float) -> "Objective":
         """The same objective at another λ."""
         return replace(self, problem=replace(self.problem, lam=lam))
 
@@ -197,13 +201,13 @@ class Objective:
         return self.problem.penalty(square, b)
 
     def squared_norm(self, w: Vector, scores: Handle | None = None) -> float:
-        """‖w‖². Of a w that is a vector of coefficients it is Σ wᵢ ⟨w, xᵢ⟩: a pass, unless the scores are given."""
+        """‖w‖². If w is a vector of coefficients this is Σ wᵢ ⟨w, xᵢ⟩: a pass, unless the scores are given."""
         if not self.data.kernel_rows:
             return float(inner(w, w))
         return float(inner(w, self.data.to_array(self.data.scores(w) if scores is None else scores)))
 
     def regularizer(self, w: Vector, b: float, scores: Handle | None = None) -> float:
-        """`penalty` of a point; its scores, if they are known, save a pass over rows of a kernel matrix."""
+        """`penalty` of a point; known scores save a pass over rows of a kernel matrix."""
         return float(self.problem.penalty(self.squared_norm(w, scores), b))
 
     # ---- P -----------------------------------------------------------------------------------------------------------
@@ -222,7 +226,7 @@ class Objective:
         return float(total) / self.total
 
     def held_out_error(self, w: Vector, b: float) -> float:
-        """The weighted share of rows on the wrong side; where labels are no signs, P without its λ/2 ‖w‖²."""
+        """The weighted share of rows on the wrong side; unless labels are signs, P without λ/2 ‖w‖²."""
         scores = self.data.scores(w)
         if not self.loss.of_signs:
             return self.mean_loss(scores, b) + self.tilt * b
@@ -231,7 +235,7 @@ class Objective:
         )
 
     def evaluate_primal(self, w: Vector, b: float) -> tuple[float, float, Handle]:
-        """b (the best one for w, if it is free: the given one is a guess, NaN none), P(w, b), and ⟨w, xᵢ⟩."""
+        """b, P(w, b) and ⟨w, xᵢ⟩. A free b is the best one for w; the given b is a first guess (NaN: without one)."""
         scores = self.data.scores(w)
         if self.free:
             b = self.best_intercept(scores, b)
@@ -251,22 +255,22 @@ class Objective:
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
     def best_intercept(self, scores: Handle, near: float = math.nan) -> float:
-        """The b that minimises P(w, ·) given the scores ⟨w, xᵢ⟩; the middle, where that is an interval.
+        """The b that minimises P(w, ·), given the scores ⟨w, xᵢ⟩; the middle of an interval of minimisers.
 
-        A guess that is `near` saves some passes; NaN: there is none.
+        A guess `near` the best b saves some passes; NaN: without a guess.
         """
         data = self.data
         m = data.shape[0]
-        if math.isnan(near) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a sample tells about where it is
+        if math.isnan(near) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a first guess from a sample
             some = np.arange(0, m, m // SAMPLED_ROWS)
             y, weight, few = (data.get(handle, some) for handle in (self.y, data.weights, scores))
             total = weight.total(some.size)
-            near = best_intercept(here, self.loss, self.tilt * total, total, y, weight, few)
+            near = best_intercept(reduce_locally, self.loss, self.tilt * total, total, y, weight, few)
         tilt = self.tilt * self.total
         return best_intercept(data.reduce, self.loss, tilt, self.total, self.y, data.weights, scores, near)
 
     def best_constant(self) -> float:
-        """The b that minimises P(0, ·): the best prediction of every row while nothing is known of them.
+        """The b that minimises P(0, ·): the best constant prediction.
 
         Examples
         --------
@@ -285,7 +289,7 @@ class Objective:
 
     # ---- D -----------------------------------------------------------------------------------------------------------
 
-    def clipped(self, alpha: Handle) -> Handle:
+    def clip_alpha(self, alpha: Handle) -> Handle:
         """The point nearest to α inside the dual domain of this loss and these labels."""
         return self.data.map(partial(sums.clip, self.loss), self.y, alpha)
 
@@ -294,11 +298,11 @@ class Objective:
         return float(self.data.reduce(sums.weighted_sum, self.data.weights, alpha))
 
     def imbalance(self, balance: float) -> float:
-        """How far Σ cᵢ αᵢ, the `balance`, is from what a free intercept asks for."""
+        """The difference of Σ cᵢ αᵢ, the `balance`, from τ Σc, as a free intercept requires."""
         return balance - self.tilt * self.total
 
-    def balanced(self, alpha: Handle) -> Handle:
-        """A dual point near α that this problem allows: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
+    def balance_alpha(self, alpha: Handle) -> Handle:
+        """A feasible dual point near α: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
         if not self.free:
             return alpha
         shift_by, shift = balancing_shift(
@@ -306,10 +310,10 @@ class Objective:
         )
         return self.data.map(partial(shift_by, self.loss, shift), self.y, alpha)
 
-    def combined(self, alpha: Handle, combination: Vector | None = None) -> tuple[Vector, float]:
+    def primal_point(self, alpha: Handle, combination: Vector | None = None) -> tuple[Vector, float]:
         """w(α), and the intercept that α implies if it is penalised (else 0.0).
 
-        `combination` is Σ cᵢ αᵢ xᵢ, where it is known.
+        `combination` is Σ cᵢ αᵢ xᵢ, if it is known.
         """
         s = 1.0 / (self.lam * self.total)
         w = s * (self.data.combine(alpha) if combination is None else combination)
@@ -324,19 +328,19 @@ class Objective:
         return self.conjugate_sum(alpha) / self.total - self.regularizer(w, b)
 
     def lower_bound(self, alpha: Handle, combination: Vector | None = None) -> float:
-        """D at the allowed dual point nearest to α: a lower bound of P* for any α.
+        """D at a feasible dual point near α: a lower bound of P* for any α.
 
-        With `combination` = Σ cᵢ αᵢ xᵢ given, only rows that `balanced` moves are combined anew.
+        If `combination` = Σ cᵢ αᵢ xᵢ is given, only rows that `balance_alpha` moves are added to it.
         """
-        allowed = self.balanced(alpha)
+        allowed = self.balance_alpha(alpha)
         if combination is not None and allowed is not alpha:
             combination = combination + self.data.combine(self.data.map(sums.difference, allowed, alpha))
-        return self.dual_value(allowed, *self.combined(allowed, combination))
+        return self.dual_value(allowed, *self.primal_point(allowed, combination))
 
     def evaluate_dual(self, alpha: Handle) -> Evaluation:
         """The primal point w(α) that a dual point implies, with both objective values."""
-        alpha = self.balanced(alpha)
-        w, b = self.combined(alpha)
+        alpha = self.balance_alpha(alpha)
+        w, b = self.primal_point(alpha)
         dual = self.dual_value(alpha, w, b)
         b, primal, _ = self.evaluate_primal(w, math.nan if self.free else b)
         return Evaluation(w, b, primal, dual)
@@ -382,14 +386,14 @@ class Objectives:
         return self._separate[k]
 
     def forget(self, k: int) -> None:
-        """Problem k has ended."""
+        """Drop what `separate` keeps for problem k."""
         self._separate.pop(k, None)
 
-    def vanishes(self, dual: float) -> bool:
-        """Never: rows of different labels pull w away from 0."""
+    def solution_is_zero(self, dual: float) -> bool:
+        """Never: with rows of both labels w* is not 0."""
         return False
 
-    def at(self, lam: float) -> "Objectives":
+    def with_lam(self, lam: float) -> "Objectives":
         """The same problems at another λ."""
         return Objectives(replace(self.problem, lam=lam), self.data, self.Y)
 
@@ -399,15 +403,15 @@ def _column(k: int, Y: Vector, out: Vector) -> None:
 
 
 class MeanRow(NamedTuple):
-    """What the mean row x̄ tells of the one-class problem."""
+    """Properties of the mean row x̄, for the one-class problem."""
 
     squared_norm: float  # ‖x̄‖²
-    spread: float  # of the scores ⟨x̄, xᵢ⟩, or what is not negligible beside them: never 0
+    spread: float  # of the scores ⟨x̄, xᵢ⟩; at least a share of their mean and of ‖x‖², never 0
     rows: float  # mean ‖x‖², of a sample
 
 
 def mean_row(data: Dataset) -> MeanRow:
-    """Two passes over the rows."""
+    """The mean row, by two passes over the rows."""
     total = data.total_weight
     scores = data.scores(data.combine(data.map(sums.ones)) / total)
     mean = float(data.reduce(sums.weighted_sum, data.weights, scores)) / total  # ⟨x̄, x̄⟩, also with kernel rows
@@ -428,21 +432,3 @@ def check_both_signs(y: Vector, weight: Weights) -> None:
     counted = y if weight.stride == 0 else y[weight.values > 0]
     if np.all(counted == counted[0]):
         raise ValueError("one class only has rows of positive weight: two classes are needed")
-
-
-class AnyObjective(Protocol):
-    """What the driver has to know of an objective; the rest is between the objective and its solvers."""
-
-    @property
-    def data(self) -> Dataset:
-        """The rows."""
-
-    @property
-    def tunable(self) -> bool:
-        """Whether λ is for the user to choose."""
-
-    def vanishes(self, dual: float) -> bool:
-        """Whether so high a lower bound shows that w* = 0, which tells nothing."""
-
-    def held_out_error(self, w: Vector, b: float) -> float:
-        """How wrong (w, b) is on these rows."""

@@ -27,9 +27,17 @@ from primalsvm.atomic import atomic_write
 
 FORMAT = 1
 KEY = "primalsvm"
+MODEL = "model file"  # what messages call the file
 DEEPEST = 50  # levels of a tree
 LARGEST_STRINGS = 1 << 24  # bytes of an array of strings, which are all as long as the longest
 LONGEST_REASON = 200  # characters
+HOMES = {  # where classes are registered, by a method that their objects have
+    "dual_step": "losses.registry.LOSSES",
+    "advance": "solvers.registry.SOLVERS",
+    "worth_evaluating": "solvers.registry.STATES",
+    "build": "maps.registry.MAPS",
+    "n_components": "maps.registry.MAPS",
+}
 
 
 class ModelError(ValueError):
@@ -50,7 +58,8 @@ class Model(NamedTuple):
 class _Packer:
     """Plain values from objects; arrays are set aside."""
 
-    def __init__(self, known: Mapping[str, type]) -> None:
+    def __init__(self, known: Mapping[str, type], what: str) -> None:
+        self.what = what
         self.names = {kind: name for name, kind in known.items()}
         self.arrays: dict[str, np.ndarray] = {}
 
@@ -79,7 +88,9 @@ class _Packer:
             return {"csr": parts, "shape": list(matrix.shape)}
         if isinstance(value, np.ndarray):
             return self._pack_array(value, where)
-        raise ModelError(f"{where} = {value!r} cannot be saved in a model file")
+        homes = [home for method, home in HOMES.items() if hasattr(value, method)]
+        advice = f": register its class in primalsvm.{homes[0]}" if homes and not isinstance(value, type) else ""
+        raise ModelError(f"{where} = {value!r} cannot be saved in a {self.what}{advice}")
 
     def _pack_array(self, value: np.ndarray, where: str) -> Any:
         if value.dtype.names is not None:
@@ -87,7 +98,7 @@ class _Packer:
         if value.dtype.kind in "US" or value.dtype.kind == "O":
             return {"strings": [self.pack(one, where) for one in value.ravel().tolist()], "dtype": value.dtype.str}
         if value.dtype.kind not in "biuf":
-            raise ModelError(f"{where}, an array of {value.dtype}, cannot be saved in a model file")
+            raise ModelError(f"{where}, an array of {value.dtype}, cannot be saved in a {self.what}")
         columns = value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous
         self.arrays[where] = np.ascontiguousarray(value.T if columns else value)
         return {"transposed" if columns else "array": where}
@@ -162,6 +173,13 @@ def _digest(content: str, arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
+def check_known(values: Mapping[str, Any], known: Mapping[str, type], what: str = MODEL) -> None:
+    """Raise a ModelError if there is something among these values that files cannot hold."""
+    packer = _Packer(known, what)
+    for name, value in values.items():
+        packer.pack(value, name)
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -172,11 +190,12 @@ def write_model(
     known: Mapping[str, type],
     library: str,
     schema: str = "",
+    what: str = MODEL,
 ) -> None:
     """Write a model, completely or not at all; a `schema` becomes part of the header."""
     from safetensors.numpy import save
 
-    packer = _Packer(known)
+    packer = _Packer(known, what)
     tree = {name: packer.pack(value, name) for name, value in content.items()}
     text = json.dumps(tree)
     digest = _digest(text, packer.arrays)
@@ -213,7 +232,9 @@ def schema_of(known: Mapping[str, type]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapping[str, type]) -> Model:
+def read_model(
+    path: str | os.PathLike[str], kinds: Collection[str], known: Mapping[str, type], what: str = MODEL
+) -> Model:
     """Read a model of one of these kinds.
 
     Raises
@@ -225,7 +246,7 @@ def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapp
 
     path = Path(path)
     if path.is_dir():
-        raise ModelError(f"{path} is a folder, not a model file")
+        raise ModelError(f"{path} is a folder, not a {what}")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     try:
@@ -233,12 +254,12 @@ def read_model(path: str | os.PathLike[str], kinds: Collection[str], known: Mapp
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
     except (SafetensorError, ValueError, OSError, TypeError, AttributeError, KeyError) as error:
-        raise ModelError(f"{path} is not a model file, or is damaged: {reason(error)}") from None
+        raise ModelError(f"{path} is not a {what}, or is damaged: {reason(error)}") from None
     try:
         header = json.loads(metadata[KEY])
         version = header["format"]
     except (KeyError, TypeError, ValueError, RecursionError):
-        raise ModelError(f"{path} is not a model file of this library") from None
+        raise ModelError(f"{path} is not a {what} of this library") from None
     if version != FORMAT:
         shown = reprlib.repr(version)
         raise ModelError(f"{path} has version {shown} of the model format; this library reads version {FORMAT}")

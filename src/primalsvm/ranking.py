@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.data import Dataset, Vector, Weights, as_dataset, inner
+from primalsvm.data import Dataset, Vector, as_dataset, inner
 from primalsvm.losses import Hinge
 from primalsvm.objective import Objective, Problem
 from primalsvm.options import check_choice
@@ -72,7 +72,7 @@ class Plane(NamedTuple):
 
 def queries_of(data: Dataset, y: Vector, average: Average = "queries") -> Queries:
     """The rows of a data set in their queries. Rows of weight 0 are as if they were not there."""
-    weight = data.to_array(data.map(_weights, data.weights))
+    weight = data.weight_array()
     row = np.lexsort((y["relevance"], y["query"]))
     row = row[weight[row] > 0]
     query, relevance = y["query"][row], y["relevance"][row]
@@ -103,10 +103,6 @@ def queries_of(data: Dataset, y: Vector, average: Average = "queries") -> Querie
         n_pairs=int((below - first).sum()),
         without_pairs=int((levels == 1).sum()),
     )
-
-
-def _weights(weight: Weights, out: Vector) -> None:
-    out[:] = weight.array(out.shape[0])
 
 
 @dataclass(frozen=True)
@@ -152,11 +148,11 @@ class RankingObjective:
 
     @property
     def tunable(self) -> bool:
-        """λ is for the user to choose."""
+        """Whether the user chooses λ."""
         return True
 
-    def vanishes(self, dual: float) -> bool:
-        """Never: pairs push w away from 0, unless their rows are the same."""
+    def solution_is_zero(self, dual: float) -> bool:
+        """Never: w* is 0 only if the rows of all pairs are the same."""
         return False
 
     def regularizer(self, w: Vector) -> float:
@@ -190,7 +186,7 @@ class RankingObjective:
         r /= queries.total
         return Plane(violated / queries.total, r)
 
-    def combined(self, r: Vector) -> Vector:
+    def combine(self, r: Vector) -> Vector:
         """g = Σ rᵢ xᵢ."""
         return self.data.combine(self.data.from_array(r), weighted=False)
 

@@ -1,4 +1,4 @@
-"""Functions of pieces of targets, weights, scores and dual variables: what `objective` hands to data sets.
+"""Functions of pieces of targets, weights, scores and dual variables, which `objective` passes to data sets.
 
 Each loops over the rows of its piece. Arguments that are the same for all rows come first.
 """
@@ -125,7 +125,7 @@ def slope_sum(loss, b, y, weight, scores):  # type: ignore[no-untyped-def]  # as
 
 @kernel
 def score_extent(y, scores):  # type: ignore[no-untyped-def]  # as above
-    """2 + max |scoreᵢ| + |yᵢ|: no best intercept is farther from 0."""
+    """2 + max |scoreᵢ| + |yᵢ|: a bound of the best intercept."""
     reach = 2.0
     for i in range(np.uint64(y.shape[0])):
         reach = max(reach, 2.0 + abs(scores[i]) + abs(y[i]))
@@ -134,9 +134,9 @@ def score_extent(y, scores):  # type: ignore[no-untyped-def]  # as above
 
 @kernel
 def rows_between(loss, low, high, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
-    """The rows with another slope at low than at high (y, weights, scores), and Σ cᵢ ℓ' of the others.
+    """The rows whose slopes at low and high differ (y, weights, scores), and Σ cᵢ ℓ' of the others.
 
-    Slopes increase with b, so those of the other rows are the same everywhere between.
+    Slopes increase with b, so those of the other rows are constant between low and high.
     """
     chosen = np.empty(y.shape[0], np.uint32)
     count = 0
@@ -155,7 +155,7 @@ def rows_between(loss, low, high, y, weight, scores):  # type: ignore[no-untyped
 
 
 def merge_rows(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Two results of rows (arrays) and a sum, put together."""
+    """Join two results, each of arrays of rows and a sum."""
     *rows, total = first
     *others, more = second
     return (*(np.concatenate(pair) for pair in zip(rows, others, strict=True)), total + more)
@@ -163,7 +163,7 @@ def merge_rows(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ..
 
 @kernel
 def crossing(loss, y, weight, scores, settled, low, high, level):  # type: ignore[no-untyped-def]  # as above
-    """Both sides of the b at which settled + Σ cᵢ ℓ'(scoreᵢ + b) comes to exceed a level, and the sum above it."""
+    """Both sides of the b from which settled + Σ cᵢ ℓ'(scoreᵢ + b) exceeds a level, and the sum just above that b."""
     above = np.inf
     for _ in range(100):
         middle = 0.5 * (low + high)
@@ -182,7 +182,7 @@ def crossing(loss, y, weight, scores, settled, low, high, level):  # type: ignor
 
 @kernel
 def is_free(loss, alpha, y):  # type: ignore[no-untyped-def]  # as above
-    """Whether α lies strictly inside its domain: a larger one is not cut back to it."""
+    """Whether α lies strictly inside its domain: 1.5 α is not clipped to α."""
     return alpha != 0.0 and feasible(loss, 1.5 * alpha, y) != alpha
 
 

@@ -13,7 +13,7 @@ from primalsvm.data.vectors import (
     selected_vectors,
     squared_vector_norms,
     stored_vectors,
-    transposed,
+    transpose,
     vector_rows,
     zero_vectors,
 )
@@ -85,5 +85,5 @@ def test_passes_of_many_vectors(kind, order):
 
 def test_transposed():
     values = RNG.normal(size=(150, 4)).astype(np.float32)
-    np.testing.assert_array_equal(transposed(values), values.T.astype(float))
-    np.testing.assert_array_equal(transposed(values, 2), values[:, :2].T.astype(float))
+    np.testing.assert_array_equal(transpose(values), values.T.astype(float))
+    np.testing.assert_array_equal(transpose(values, 2), values[:, :2].T.astype(float))

@@ -124,7 +124,7 @@ def test_the_command_line_tells_labels(tmp_path):
     assert told[0] == "label 0,label 1,score 0,score 1"
     found = np.array([line.split(",") for line in told[1:]], float)
     np.testing.assert_allclose(found, np.hstack([model.predict(X), model.decision_function(X)]))
-    with pytest.raises(ValueError, match="has one class a row, but the model tells labels"):
+    with pytest.raises(ValueError, match="has one class a row, but the model predicts labels"):
         model.score(open_source(tmp_path / "rows.npy"))
 
 

@@ -126,7 +126,7 @@ def test_saved_models_and_sources(model, tmp_path):
     read.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), read.predict(X))
     with pytest.raises(ValueError, match="knows no labels"):
-        models.tested(load(tmp_path / "model"), tmp_path / "rows.svm", None)
+        models.evaluation_of(load(tmp_path / "model"), tmp_path / "rows.svm", None)
 
 
 def test_sources_without_labels_or_with_text(tmp_path):

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from primalsvm.losses.registry import LOSSES
+from primalsvm.solvers.registry import SOLVERS, STATES
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ("common", "data"))
 TOL = 1e-3  # of all fits in the examples
@@ -85,8 +88,27 @@ def kernels(found):
     assert found["curve"][-1, 1] > found["curve"][0, 1] and found["exact"][1] > found["linear"][1]
 
 
+def extending(found):
+    assert all(model.certificate_.relative_gap <= TOL for model in found["fits"].values())
+    exact, mine = found["fits"]["my loss, any solver"], found["mine"]
+    assert mine.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=TOL)
+    scores = found["ridge"].decision_function(found["X"])
+    np.testing.assert_allclose(exact.decision_function(found["X"]), scores, atol=1e-3)
+    assert found["difference"] < 0.1
+    assert found["again"].solver_ == mine.solver_ and found["again"].loss == "least_squares"
+
+
+@pytest.fixture(autouse=True)
+def _registries_stay_as_they_were():
+    before = [dict(registry) for registry in (LOSSES, SOLVERS, STATES)]
+    yield
+    for registry, entries in zip((LOSSES, SOLVERS, STATES), before, strict=True):
+        registry.clear()
+        registry.update(entries)
+
+
 PROMISES = [
-    text_classification, house_prices, learning_to_rank, anomaly_detection, choosing_c, streaming, kernels,
+    text_classification, house_prices, learning_to_rank, anomaly_detection, choosing_c, streaming, kernels, extending,
 ]  # fmt: skip
 
 

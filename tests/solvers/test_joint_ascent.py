@@ -191,7 +191,7 @@ def test_a_problem_that_is_closed_is_left_out(n_jobs):
         solver.advance(given, state)
         assert sorted(k for group in state.groups for k in group.problems) == [0, 3]
         assert [member.epoch for member in state.members if member is not None] == [2.0, 2.0]
-        np.testing.assert_allclose(point.w, given[2].combined(point.alpha)[0], atol=1e-12)  # the mean of one sweep
+        np.testing.assert_allclose(point.w, given[2].primal_point(point.alpha)[0], atol=1e-12)  # the mean of one sweep
 
 
 def test_a_warm_start_is_at_its_end():
@@ -242,7 +242,7 @@ def test_more_threads_than_problems(kind):
 
 def test_watchers_are_told():
     told = []
-    together(problems(Problem(Hinge(), 0.02), "csr"), watch=told.append)
+    together(problems(Problem(Hinge(), 0.02), "csr"), on_progress=told.append)
     assert told[-1].relative_gap <= 1e-10 and told[0].max_iter == 20_000
 
 
@@ -253,7 +253,7 @@ def test_it_can_be_interrupted():
         for key in presses:
             signal.raise_signal(key)
 
-    found = together(problems(Problem(Hinge(), 1e-6), "csr"), 1e-9, watch=press_once)
+    found = together(problems(Problem(Hinge(), 1e-6), "csr"), 1e-9, on_progress=press_once)
     assert {one.status for one in found} == {Status.INTERRUPTED}
     assert all(np.isfinite(one.certificate.primal) for one in found)
 

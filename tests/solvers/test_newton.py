@@ -293,7 +293,7 @@ def test_the_next_point_of_a_path_begins_with_a_larger_q():
     last = solution_of(rows, solver).state
     previous, memory = solver.path_start(last, None, LAM / 2)
     assert memory is None and previous.q > last.q
-    state = solver.start(rows.at(LAM / 2), Run(1e-8, True, 100, 0), previous)
+    state = solver.start(rows.with_lam(LAM / 2), Run(1e-8, True, 100, 0), previous)
     assert state.q == pytest.approx(1.0) and np.array_equal(state.w, last.w) and state.view.alpha is not last.view.alpha
 
 

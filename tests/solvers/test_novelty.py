@@ -132,7 +132,7 @@ def test_any_alpha_gives_a_lower_bound(nu):
     posed, best = helpers.objective(one_class(nu), X, NONE, WEIGHT), optimum(nu, weighted=True)
     for seed in range(5):
         alpha = np.random.default_rng(seed).uniform(-0.5, 1.5, size=60)
-        allowed = posed.balanced(posed.clipped(alpha))
+        allowed = posed.balance_alpha(posed.clip_alpha(alpha))
         assert allowed.min() >= 0.0 and allowed.max() <= 1.0
         assert WEIGHT @ allowed == pytest.approx(nu * WEIGHT.sum(), rel=1e-12)
         assert posed.lower_bound(alpha) <= best + 1e-9

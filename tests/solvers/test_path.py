@@ -18,7 +18,7 @@ from primalsvm.solvers.path import follow, strongest
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.screening import PathMemory, PathStart
 from primalsvm.solvers.sequence import SolverSequence, Stage
-from primalsvm.solvers.several import Left, Several, Single
+from primalsvm.solvers.several import LastStage, Several, Single
 from primalsvm.solvers.stops import Stops
 from primalsvm.solvers.watched import Watched
 from tests.helpers import objective
@@ -136,10 +136,10 @@ def test_several_problems_begin_where_the_last_point_ended(solver):
     assert list(points) == LAMS[2:6].tolist()
     for lam, point in points.items():
         for k, one in enumerate(point):
-            own = given.at(lam)[k]
+            own = given.with_lam(lam)[k]
             assert one.status is Status.CONVERGED and one.certificate.relative_gap <= 1e-6
             assert own.value(one.w, one.b) == pytest.approx(one.certificate.primal, rel=1e-12)
-            assert isinstance(one.state, Left) == (solver != "newton")
+            assert isinstance(one.state, LastStage) == (solver != "newton")
 
 
 def test_irregular_and_repeated_lams():

@@ -70,16 +70,16 @@ def test_several_problems_begin_with_sweeps_over_all_of_them():
 
 
 def test_out_of_core():
-    blocks = (Several(BlockAscent()), True)
+    blocks = Several(BlockAscent())
     many = Size(10_000_000, 50_000, 800_000_000, True)
-    assert choose_out_of_core("auto", many, Hinge(), 1e9) == blocks
-    assert choose_out_of_core("dual_ascent", many, Hinge(), 1e9) == blocks
+    assert choose_out_of_core("auto", many, 1e9) == blocks
+    assert choose_out_of_core("dual_ascent", many, 1e9) == blocks
     few = dense(10_000_000, 50)
-    assert not choose_out_of_core("auto", few, Hinge(), 1e9)[1]
-    assert choose_out_of_core("auto", few, Hinge(), 1e6) == blocks  # too little for what Newton keeps
-    assert choose_out_of_core("newton", many, Hinge(), 1e6) == (Several(Newton()), False)
+    assert choose_out_of_core("auto", few, 1e9) == Several(Newton())
+    assert choose_out_of_core("auto", few, 1e6) == blocks  # too little for what Newton keeps
+    assert choose_out_of_core("newton", many, 1e6) == Several(Newton())
     with pytest.raises(ValueError, match="needs the rows in memory"):
-        choose_out_of_core("interior_point", few, Hinge(), 1e9)
+        choose_out_of_core("interior_point", few, 1e9)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])

@@ -136,8 +136,8 @@ def test_each_is_handed_over_on_its_own():
     posed = objectives(problem=Problem(Hinge(), 1e-3), signs=np.hstack([easy, hard]))
     solo = drive(posed, Several(DualAscent()), Stops(1e-9, 10_000))
     assert solo[0].state.operations < 0.8 * solo[1].state.operations
-    patience = 0.5 * (solo[0].state.operations + solo[1].state.operations)
-    both = SolverSequence((Stage(DualAscent(), patience), Stage(Newton())))
+    budget = 0.5 * (solo[0].state.operations + solo[1].state.operations)
+    both = SolverSequence((Stage(DualAscent(), budget), Stage(Newton())))
     found = drive(posed, both, Stops(1e-9, 10_000))
     assert [one.status for one in found] == [Status.CONVERGED] * 2
     assert [type(one.solver) for one in found] == [DualAscent, Newton]

@@ -38,15 +38,15 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("c", [None, C], ids=["plain", "weighted"])
 def test_batches_are_joined_and_taken_apart(convert, c):
     rows, half = convert(X), np.arange(20)
-    assert_same(streams.join_batches(batch(rows, half, c), batch(rows, half + 20, c)), batch(rows, np.arange(40), c))
+    assert_same(batch(rows, half, c).join(batch(rows, half + 20, c)), batch(rows, np.arange(40), c))
     chosen = np.array([7, 3, 3])
-    assert_same(streams.take_batch(batch(rows, np.arange(40), c), chosen), batch(rows, chosen, c))
+    assert_same(batch(rows, np.arange(40), c).take(chosen), batch(rows, chosen, c))
 
 
 def test_sparse_and_dense_batches_do_not_go_together():
     some = np.arange(3)
     with pytest.raises(ValueError, match="cannot be joined"):
-        streams.join_batches(batch(X, some), batch(sp.csr_matrix(X), some))
+        batch(X, some).join(batch(sp.csr_matrix(X), some))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])

@@ -15,7 +15,7 @@ import numpy as np
 
 from primalsvm.data import ThreadPool
 from primalsvm.sources import svmlight
-from primalsvm.sources.svmlight import Place, based, parse_text
+from primalsvm.sources.svmlight import Place, as_rows, parse_text
 from primalsvm.sources.texts import FormatError
 from tests.sources.plain_svmlight import RefusedError, plain_rows
 
@@ -55,7 +55,7 @@ def compare(text, part, threads):
     svmlight.PART = part
     try:
         block = parse_text(np.frombuffer(text, np.uint8), Place("fuzz"), np.dtype(np.float64), threads)
-        found = based(block, "fuzz", None, True)
+        found = as_rows(block, "fuzz", None, True)
         said: object = (found.X.shape[0], int(found.X.nnz))
     except FormatError as error:
         found, said = None, str(error).partition(": ")[2][:20]

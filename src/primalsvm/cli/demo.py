@@ -32,7 +32,7 @@ def demo(
 
     console = Console()
 
-    def timed(what: str, work: Callable[[], T]) -> tuple[float, T]:
+    def measure(what: str, work: Callable[[], T]) -> tuple[float, T]:
         with console.status(f"{what} …"):
             begin = time.perf_counter()
             result = work()
@@ -43,13 +43,15 @@ def demo(
         tiny = text_like(m=2000, d=500, per_row=20)
         LinearSVC(lam=1e-2, n_jobs=n_jobs, random_state=0).fit(tiny.X, tiny.y).score(tiny.X_test, tiny.y_test)
 
-    compiling, _ = timed("Compiling the kernels", compile_kernels)
-    generating, (X, y, X_test, y_test) = timed(f"Writing {rows:,} documents", lambda: text_like(m=rows, n_jobs=n_jobs))
+    compiling, _ = measure("Compiling the kernels", compile_kernels)
+    generating, (X, y, X_test, y_test) = measure(
+        f"Writing {rows:,} documents", lambda: text_like(m=rows, n_jobs=n_jobs)
+    )
     model = LinearSVC(lam=lam, tol=tol, n_jobs=n_jobs, random_state=0)
-    fitting, _ = timed("Training", lambda: model.fit(X, y))
-    predicting, predicted = timed("Predicting", lambda: model.predict(X_test))
+    fitting, _ = measure("Training", lambda: model.fit(X, y))
+    predicting, predicted = measure("Predicting", lambda: model.predict(X_test))
     again = LinearSVC(lam=lam, tol=min(tol, 1e-5), n_jobs=n_jobs, random_state=0, solver=Watched(model.solver_, LOOKS))
-    timed("Training again, looking more often, for the picture", lambda: again.fit(X, y))
+    measure("Training again, looking more often, for the picture", lambda: again.fit(X, y))
     save(convergence(again.history_), output)
 
     certificate = model.certificate_

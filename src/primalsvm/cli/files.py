@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from primalsvm.cli.showing import AsJson, Based, Drop, Features, Rows, Target, label_text, opened, sentences, show
+from primalsvm.cli.showing import AsJson, Based, Drop, Features, Rows, Target, label_text, open_source, sentences, show
 
 MANY_LABELS = 20  # above, they are not listed one by one
 MOST_LABELS = 100_000  # that are told apart
@@ -22,7 +22,7 @@ def convert(
 ) -> None:
     """Write rows as a cache, which opens at once and trains at the speed of memory."""
     with sentences():
-        opened(rows, features, zero_based, target, drop).to_cache(cache)
+        open_source(rows, features, zero_based, target, drop).to_cache(cache)
 
 
 def inspect(
@@ -44,7 +44,7 @@ def inspect(
         from primalsvm.sources.svmlight_file import SvmlightFile
         from primalsvm.sources.tables import TableFile
 
-        source = opened(rows, features, zero_based, target, drop)
+        source = open_source(rows, features, zero_based, target, drop)
         if isinstance(source, TableFile) and target is None:
             show(_columns(rows), as_json)
             return

@@ -13,7 +13,7 @@ from primalsvm.cli.showing import (
     Rows,
     Target,
     label_text,
-    opened,
+    open_source,
     sentences,
     show,
     writable,
@@ -28,7 +28,7 @@ def predict(
     """Write the class and the score of every row (of a regression, the prediction; of novelty, the score), as CSV."""
     with sentences():
         from primalsvm.estimators.model_files import load
-        from primalsvm.sources.opening import open as open_source
+        from primalsvm.sources.opening import open as open_path
 
         writable(output)
         if (
@@ -37,7 +37,7 @@ def predict(
             and any(one.exists() and output.samefile(one) for one in (model, rows))
         ):
             raise ValueError(f"{output} is what is read: write the scores to another file")
-        lines = _lines(load(model), open_source(rows))
+        lines = _lines(load(model), open_path(rows))
         if output is None:
             for line in lines:
                 sys.stdout.write(line)
@@ -87,13 +87,13 @@ def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson =
     with sentences():
         from primalsvm.estimators.model_files import load
 
-        show(tested(load(model), rows, target), as_json)
+        show(evaluation_of(load(model), rows, target), as_json)
 
 
-def tested(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
+def evaluation_of(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
     """How many rows there are, and the share that a model gets wrong; of a regression, R²."""
     is_array = rows.suffix == ".npy"  # a table's target is part of the model
-    source = opened(rows, None, None, target if is_array else None, None)
+    source = open_source(rows, None, None, target if is_array else None, None)
     if not hasattr(clf, "score"):
         raise ValueError(
             f"a model of {type(clf).__name__} knows no labels to be tested on: `primalsvm predict` scores rows"

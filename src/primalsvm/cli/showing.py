@@ -84,11 +84,11 @@ def writable(path: Path | None) -> None:
         raise ValueError(f"{path} cannot be written to: no permission")
 
 
-def opened(
+def open_source(
     rows: Path, features: int | None, zero_based: bool | None, target: str | None, drop: list[str] | None
 ) -> Any:
     """The source at a path, with the options that were given."""
-    from primalsvm.sources.opening import open as open_source
+    from primalsvm.sources.opening import open as open_path
 
     options: dict[str, Any] = {"n_features": features, "zero_based": zero_based, "target": target}
     options = {name: value for name, value in options.items() if value is not None}
@@ -96,7 +96,7 @@ def opened(
         options["drop"] = tuple(drop)
     if target is not None and rows.suffix == ".npy":
         options["target"] = int(target)
-    return open_source(rows, **options)
+    return open_path(rows, **options)
 
 
 def bytes_of(size: str) -> int:
@@ -127,16 +127,16 @@ def show(facts: dict[str, Any], as_json: bool) -> None:
 
     table = Table(box=None, show_header=False)
     for name, fact in facts.items():
-        table.add_row(name.replace("_", " "), shown(name, fact))
+        table.add_row(name.replace("_", " "), format_fact(name, fact))
     Console(soft_wrap=True).print(table)
 
 
-def shown(name: str, fact: Any) -> str:
+def format_fact(name: str, fact: Any) -> str:
     """A result as people read it.
 
     Examples
     --------
-    >>> shown("test_error", 0.0675), shown("rows", 1000000), shown("labels", {"-1": 3000, "1": 20})
+    >>> format_fact("test_error", 0.0675), format_fact("rows", 1000000), format_fact("labels", {"-1": 3000, "1": 20})
     ('6.75 %', '1,000,000', '-1: 3,000, 1: 20')
     """
     if fact is None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from primalsvm.cli.models import tested
+from primalsvm.cli.models import evaluation_of
 from primalsvm.cli.showing import (
     AsJson,
     Based,
@@ -18,7 +18,7 @@ from primalsvm.cli.showing import (
     Rows,
     Target,
     bytes_of,
-    opened,
+    open_source,
     sentences,
     show,
     writable,
@@ -81,7 +81,7 @@ def train(
             writable(place)
         if test is not None and not test.exists():
             raise FileNotFoundError(f"there is no file {str(test)!r}")
-        source = opened(rows, features, zero_based, target, drop)
+        source = open_source(rows, features, zero_based, target, drop)
         if online and kernel is not None and features is None and hasattr(source, "n_features"):
             raise ValueError("--online with a kernel needs --features: a stream of text does not tell it in advance")
         begin = time.perf_counter()
@@ -111,14 +111,14 @@ def train(
 
             facts = learn(model, source, STREAM_BYTES)
         else:
-            facts = _fitted(model, early or source)
+            facts = _fit(model, early or source)
             facts["seconds_reading"] = round(read - begin, 3) if early else 0.0
         facts["seconds_fitting"] = round(time.perf_counter() - read, 3)
         if output is not None:
             model.save(output)
             facts["model"] = str(output)
         if test is not None:
-            facts |= tested(model, test, target)
+            facts |= evaluation_of(model, test, target)
         show(facts, as_json)
         status = getattr(model, "status_", None)
         if status is not None and status.value == "interrupted":
@@ -160,7 +160,7 @@ def _model(
     return SVC(kernel=kernel, gamma=chosen, n_components=components, approximation=approximation, **parameters)
 
 
-def _fitted(model: Any, source: Any) -> dict[str, Any]:
+def _fit(model: Any, source: Any) -> dict[str, Any]:
     """Fit; what is to be said of it."""
     import warnings
 

@@ -1,6 +1,6 @@
 """Rows: blocks that compiled kernels read, and data sets that know where their rows are.
 
-Outside this package nothing knows of a particular kind of block or data set: these names are all there is to use.
+Code outside this package uses these names only, and does not depend on a particular kind of block or data set.
 """
 
 from primalsvm.data.blocks import (

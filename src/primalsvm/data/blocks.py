@@ -1,11 +1,11 @@
 """Blocks: rows in memory, which compiled kernels read in place.
 
-`dot`, `add`, `squared_norm`, … are all that a kernel may do with a row. Each kind of block (`csr`, `dense`,
-`kernel_rows`, `pairs`) gives them a compiled meaning of its own, so a solver is written once. A block of an unknown
-kind is a compilation error.
+`dot`, `add`, `squared_norm`, … are the operations of kernels on a row. Each kind of block (`csr`, `dense`,
+`kernel_rows`, `pairs`) implements them, so a solver is written once. A block of an unknown kind is a compilation error.
 
-The arrays are the caller's own: float32, float64 or uint8 values, 32- or 64-bit indices, read-only or not. Indices are
-viewed as unsigned, because a signed index costs a wrap-around test at every access (measured: twice the time).
+The arrays are those of the caller, without copies: float32, float64 or uint8 values, 32- or 64-bit indices, read-only
+or not. Indices are viewed as unsigned, because a signed index costs a wrap-around test at every access (measured: twice
+the time).
 """
 
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
@@ -106,14 +106,28 @@ EQUAL_WEIGHTS = Weights(np.ones(1), 0)
 
 
 class Batch(NamedTuple):
-    """A block with the targets and weights of its rows: what kernels get that visit rows one by one."""
+    """A block with the targets and weights of its rows: the argument of kernels that visit rows one by one."""
 
     rows: Any
     y: Vector
     weight: Weights
 
+    def take(self, chosen: Vector) -> "Batch":
+        """Copies of the chosen rows."""
+        return Batch(self.rows.take(chosen), self.y[chosen], self.weight.take(chosen))
 
-# ---- what a kernel may do with a row ---------------------------------------------------------------------------------
+    def join(self, other: "Batch") -> "Batch":
+        """These rows, followed by others."""
+        weights = [batch.weight.array(batch.y.shape[0]) for batch in (self, other)]
+        y = np.concatenate([self.y, other.y])
+        return Batch(self.rows.join(other.rows), y, Weights(np.concatenate(weights), 1))
+
+    def widen(self, d: int) -> "Batch":
+        """The same sparse rows with more columns, which are zero."""
+        return self._replace(rows=self.rows.widen(d))
+
+
+# ---- operations of kernels on a row ----------------------------------------------------------------------------------
 
 
 def dot(rows: Any, i: Any, w: Any) -> Any:
@@ -137,7 +151,7 @@ def prefetch_row(rows: Any, i: Any) -> None:
 
 
 def prefetch_pointer(rows: Any, i: Any) -> None:
-    """Start loading what says where row i is, for a `prefetch_row` that comes later."""
+    """Start loading the pointer to row i, for a later `prefetch_row`."""
 
 
 def weight_of(weight: Any, i: Any) -> Any:

@@ -12,7 +12,7 @@ from primalsvm.data import blocks
 from primalsvm.data.blocks import CACHE_LINE, Vector, add, dot, prefetch, prefetch_row
 from primalsvm.data.dense_gram import add_dense_gram
 
-# What a check may find.
+# The results of a check.
 GOOD, BAD_POINTERS, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_SORTED = range(5)
 PROBLEMS = {
     BAD_POINTERS: "is not a valid CSR matrix: its row pointers are out of order",
@@ -86,7 +86,7 @@ class CSR(NamedTuple):
         """The entries of these rows."""
         return values[int(self.indptr[0]) : int(self.indptr[-1])]
 
-    def widened(self, n_features: int) -> "CSR":
+    def widen(self, n_features: int) -> "CSR":
         """The same rows with more columns, which are zero."""
         return self._replace(n_features=n_features)
 
@@ -96,7 +96,7 @@ class CSR(NamedTuple):
         return sp.csr_matrix(parts, shape=self.shape, copy=False)
 
     def inspect(self) -> tuple[int, int]:
-        """The first thing that is wrong, and in which row."""
+        """The first problem, and its row."""
         found, row = _inspect(self.data, self.indices, self.indptr, np.uint64(self.n_features))
         return int(found), int(row)
 
@@ -110,7 +110,7 @@ class CSR(NamedTuple):
         return bool(_repeats(self.indices, self.indptr, self.n_features))
 
     def in_order(self) -> "CSR":
-        """The rows, each with its column indices rising; a copy if they are not. For solvers that compare two rows."""
+        """The rows with increasing column indices; a copy if they are not sorted. For solvers that compare two rows."""
         if self.inspect()[0] != NOT_SORTED:
             return self
         ordered = sp.csr_array((self.data, signed(self.indices), signed(self.indptr)), shape=self.shape, copy=True)
@@ -118,7 +118,7 @@ class CSR(NamedTuple):
         return CSR(ordered.data, unsigned(ordered.indices), unsigned(ordered.indptr), self.n_features)
 
     def feature_sizes(self) -> Vector:
-        """The root mean square of each feature's entries that are not 0; NaN for a feature without."""
+        """The root mean square of each feature's entries that are not 0; NaN for a feature without any."""
         values, columns = self._own(self.data).astype(float), self._own(self.indices).astype(np.intp)
         counts = np.bincount(columns[values != 0.0], minlength=self.n_features)
         with np.errstate(invalid="ignore"):
@@ -226,7 +226,7 @@ def _width(rows, V):  # type: ignore[no-untyped-def]  # compiled
 def _dots(rows, i, V, out):  # type: ignore[no-untyped-def]  # compiled
     out[:] = 0
     j, stop, one = rows.indptr[i], rows.indptr[i + np.uint64(1)], np.uint64(1)
-    while j + one < stop:  # two at a time: half as often to and from `out`
+    while j + one < stop:  # two at a time, so that `out` is read and written half as often
         x, z = out.dtype.type(rows.data[j]), out.dtype.type(rows.data[j + one])
         at_x, at_z = V[rows.indices[j]], V[rows.indices[j + one]]
         for k in range(np.uint64(out.shape[0])):

@@ -1,17 +1,17 @@
 """The interface between solvers and data: rows xᵢ with weights cᵢ, wherever they are.
 
 Everything that is a sum over rows (P, D, gradients, Hessians, certificates, predictions) goes through a `Dataset`, so
-it runs where the rows are. Numbers that belong to rows (targets, scores, α) are *handles*: NumPy arrays here, and
-whatever stays with the rows elsewhere. Code outside this package does no arithmetic on handles; it hands functions on
-pieces of them to `map`, `update` and `reduce`:
+it runs where the rows are. Numbers that belong to rows (targets, scores, α) are *handles*: NumPy arrays in this
+process, other objects where rows are elsewhere. Code outside this package does no arithmetic on handles; it passes
+functions of pieces of them to `map`, `update` and `reduce`:
 
     map      function(*pieces, out)                a new handle; `out` is its piece, to be filled
     update   function(*pieces)                     changes its pieces in place
     reduce   function(*pieces) → numbers, arrays   summed over all pieces
 
 With ``rows=True`` the function gets the block of the rows as its first argument. Functions are module-level functions
-or `functools.partial` of them, so that they can be sent elsewhere. `map` and `reduce` are all that a data set must
-have; the rest follows from them, and is overridden where there is a faster way.
+or `functools.partial` of them, so that they can be sent elsewhere. A data set must have `map` and `reduce` only;
+the rest follows from them, and is overridden where there is a faster way.
 """
 
 import math
@@ -28,7 +28,7 @@ from primalsvm.data.vectors import combine_many, many_scores_of, stored_vectors,
 
 Handle: TypeAlias = Any
 
-SAMPLED_ROWS = 1000  # whose norms are looked at
+SAMPLED_ROWS = 1000  # the default number of rows for norms
 
 
 class Dataset(ABC):
@@ -59,7 +59,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def map(self, function: Callable[..., Any], *handles: Handle, rows: bool = False, columns: int = 0) -> Handle:
-        """A new handle with one number for each row, or with so many columns, that the function fills."""
+        """A new handle that the function fills: one number for each row, or `columns` numbers."""
 
     @abstractmethod
     def reduce(
@@ -71,7 +71,7 @@ class Dataset(ABC):
     ) -> Any:
         """The function's results for all pieces, added up or merged; a tuple is merged entry by entry."""
 
-    # ---- what solvers may ask for ------------------------------------------------------------------------------------
+    # ---- properties for solvers --------------------------------------------------------------------------------------
 
     @property
     def block(self) -> Block | None:
@@ -79,16 +79,16 @@ class Dataset(ABC):
         return None
 
     def block_for(self, count: int) -> Any:
-        """All rows as one block, as it is best read for `count` vectors at once (`vectors`)."""
+        """All rows as one block in the best form for `count` vectors at once (`vectors`)."""
         return self.block
 
     @property
     def bytes_at_once(self) -> float:
-        """Bytes of rows that `take` may be asked for at a time, where memory is short."""
+        """The most bytes of rows to `take` at a time, if memory is short."""
         return math.inf
 
     def prefetch(self, numbers: Vector) -> None:  # noqa: B027  # most have nothing to do
-        """Start reading rows that `take` will be asked for, if they are in files."""
+        """Start reading rows for a later `take`, if they are in files."""
 
     @property
     def numbered(self) -> bool:
@@ -101,17 +101,17 @@ class Dataset(ABC):
         return False
 
     def with_threads(self, threads: ThreadPool) -> "Dataset":
-        """The same rows, worked on by other threads of this process, if these have a say."""
+        """The same rows with other threads of this process, if it uses any."""
         return self
 
     # ---- handles -----------------------------------------------------------------------------------------------------
 
     def update(self, function: Callable[..., Any], *handles: Handle) -> None:
-        """Have the function change the pieces of the handles in place."""
+        """Change the pieces of the handles in place by the function."""
         self.reduce(partial(_in_place, function), *handles)
 
     def zeros(self) -> Handle:
-        """A zero for each row."""
+        """A handle with a zero for each row."""
         return self.map(_fill_with_zero)
 
     def from_array(self, values: Vector) -> Handle:
@@ -122,6 +122,10 @@ class Dataset(ABC):
         """The values of a handle."""
         found: Vector = self.reduce(_copy, handle, merge=_append)
         return found
+
+    def weight_array(self) -> Vector:
+        """The weight of each row."""
+        return self.to_array(self.map(_weights, self.weights))
 
     # ---- passes over the rows ----------------------------------------------------------------------------------------
 
@@ -135,34 +139,34 @@ class Dataset(ABC):
         """Σ cᵢ αᵢ xᵢ, of shape (d,); with `weighted` false without the weights."""
         d = self.shape[1]
         if weighted:
-            return self._added(partial(_combination, d), self.weights, alpha)
-        return self._added(partial(_plain_combination, d), alpha)
+            return self._sum_over_rows(partial(_combination, d), self.weights, alpha)
+        return self._sum_over_rows(partial(_plain_combination, d), alpha)
 
     def combine_many(self, alpha: Handle, count: int) -> Vector:
         """Σ cᵢ α_ik xᵢ for each of K columns, of shape (K, d)."""
-        return self._added(partial(_combinations, count), self.weights, alpha)
+        return self._sum_over_rows(partial(_combinations, count), self.weights, alpha)
 
     def gram(self, h: Handle, single: bool = False, out: Vector | None = None) -> Vector:
         """Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ: d + 1 rows and columns, the lower triangle.
 
         With `single` it is summed in single precision, with `out` added to that matrix.
         """
-        found = self._added(partial(_gram, single), h)
+        found = self._sum_over_rows(partial(_gram, single), h)
         return found if out is None else np.add(out, found, out=out)
 
     def diagonal(self, k: Handle) -> Vector:
         """Σ kᵢ xᵢ², feature by feature."""
-        return self._added(_diagonal, k)
+        return self._sum_over_rows(_diagonal, k)
 
     def squared_norms(self, n: int = SAMPLED_ROWS) -> Vector:
-        """‖xᵢ‖² of at least min(m, n) rows, spread evenly."""
+        """‖xᵢ‖² of at least min(m, n) rows, evenly spaced."""
         return self.to_array(self.map(_squared_norms, rows=True))
 
-    def _added(self, function: Callable[..., Any], *handles: Handle) -> Vector:
+    def _sum_over_rows(self, function: Callable[..., Any], *handles: Handle) -> Vector:
         found: Vector = self.reduce(function, *handles, rows=True)
         return found
 
-    # ---- rows by their numbers, where they have some -----------------------------------------------------------------
+    # ---- rows by their numbers, if they have numbers -----------------------------------------------------------------
 
     def take(self, numbers: Vector) -> Block:
         """Copies of the rows with these numbers."""
@@ -218,6 +222,10 @@ def _in_place(function: Callable[..., Any], *pieces: Any) -> float:
 
 def _fill_with_zero(out: Vector) -> None:
     out[...] = 0.0
+
+
+def _weights(weight: Any, out: Vector) -> None:
+    out[:] = weight.array(out.shape[0])
 
 
 def _copy(values: Vector) -> Vector:

@@ -66,7 +66,7 @@ class Dense(NamedTuple):
         return self
 
     def feature_sizes(self) -> Vector:
-        """The root mean square of each feature's entries that are not 0; NaN for a feature without."""
+        """The root mean square of each feature's entries that are not 0; NaN for a feature without any."""
         values = self.values.astype(float)
         with np.errstate(invalid="ignore"):
             sizes: Vector = np.sqrt(np.square(values).sum(axis=0) / np.count_nonzero(values, axis=0))
@@ -75,7 +75,7 @@ class Dense(NamedTuple):
     def for_many_vectors(self, count: int) -> "Dense | CSR":
         """The rows as they are best read for `count` vectors at once: sparse, if these are more than the features.
 
-        Products with vectors as short as that are mostly overhead; a feature's numbers of all vectors are long enough.
+        Loops over so few features are mostly overhead; loops over all vectors are long enough.
         """
         m, d = self.values.shape
         if d > count:
@@ -98,7 +98,8 @@ class Dense(NamedTuple):
 
 
 @implement(blocks.dot, Dense)
-def _dot(rows, i, w):  # type: ignore[no-untyped-def]  # compiled
+def dot_row(rows, i, w):  # type: ignore[no-untyped-def]  # compiled
+    """⟨xᵢ, w⟩."""
     x = rows.values[i]
     s = w.dtype.type(0)
     for j in range(x.shape[0]):
@@ -133,15 +134,16 @@ def _product(rows, i, j):  # type: ignore[no-untyped-def]  # compiled
 
 
 @implement(blocks.prefetch_row, Dense)
-def _prefetch_row(rows, i):  # type: ignore[no-untyped-def]  # compiled
+def prefetch_values(rows, i):  # type: ignore[no-untyped-def]  # compiled
+    """Start loading row i."""
     d = np.uint64(rows.values.shape[1])
     for j in range(i * d, (i + np.uint64(1)) * d, np.uint64(CACHE_LINE // rows.values.itemsize)):
         prefetch(rows.values, j)
 
 
 @implement(blocks.prefetch_pointer, Dense)
-def _prefetch_pointer(rows, i):  # type: ignore[no-untyped-def]  # compiled
-    pass
+def prefetch_nothing(rows, i):  # type: ignore[no-untyped-def]  # compiled
+    """Where row i is follows from i."""
 
 
 @implement(blocks.width, Dense)

@@ -1,6 +1,6 @@
 """Weighted sums of outer products of rows by BLAS, some rows at a time.
 
-SciPy's BLAS only: NumPy has another, and the threads of each spin for a while and take the other's cores.
+Only SciPy's BLAS is used: NumPy has another one, and the idle threads of each would keep cores busy for a while.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ import scipy.linalg
 
 from primalsvm.data.blocks import Vector, inner
 
-ROWS_AT_ONCE = 4096  # rows that are made dense at a time
-COLUMNS_BYTES = 2**27  # of columns that are multiplied at a time
+ROWS_AT_ONCE = 4096  # the number of rows that are made dense at a time
+COLUMNS_BYTES = 2**27  # the bytes of columns that are multiplied at a time
 
 
 def add_dense_gram(
@@ -28,7 +28,7 @@ def add_dense_gram(
 
     Parameters
     ----------
-    write_rows : of some rows and their scales: writes the scaled rows into a matrix
+    write_rows : writes the rows with some numbers, times their scales, into a matrix
     d : the number of features
     single : sum in single precision
     """

@@ -1,4 +1,4 @@
-"""From arrays to data sets: what a user hands over is checked here, once, in one pass, before any work."""
+"""From arrays to data sets: the user's input is checked here, once, in one pass, before any work."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from primalsvm.data.dense import Dense
 from primalsvm.data.in_memory import InMemory
 from primalsvm.data.threads import ALONE, ThreadPool
 
-# How pandas and Polars call columns of text and categories.
+# The names of dtypes of text and categories in pandas and Polars.
 TEXT_KINDS = ("str", "large_string", "category", "categorical", "enum", "dictionary")
 
 
@@ -40,7 +40,7 @@ def check_columns(X: Any) -> None:
         return
     for k, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         kind = str(dtype).lower()
-        # a column of objects may hold numbers, and is refused for the texts in it only
+        # a column of objects may hold numbers; it is refused only if it has texts
         if kind.startswith(TEXT_KINDS) or (kind == "object" and any(isinstance(v, str) for v in X.iloc[:, k])):
             raise ValueError(
                 f"column {name!r} of X holds text or categories ({dtype}), not numbers: make numbers of it, as "
@@ -49,7 +49,7 @@ def check_columns(X: Any) -> None:
 
 
 def as_block(X: Any) -> Any:
-    """See a matrix as a block of rows, after one pass that checks it.
+    """A matrix as a block of rows, after one pass that checks it.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _csr_block(X: Any) -> CSR:
         )
         ordered.sum_duplicates()
         return _csr_block(ordered)
-    if found != NOT_SORTED:  # which no solver minds
+    if found != NOT_SORTED:  # unsorted indices are accepted
         block.check()
     return block
 

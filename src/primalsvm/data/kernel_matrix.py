@@ -1,7 +1,7 @@
-"""Rows of a whole kernel matrix, standing for φ(xᵢ): computed in blocks, and kept within a budget.
+"""Rows of a whole kernel matrix, which stand for φ(xᵢ): computed in blocks, and kept within a budget.
 
-The first rows that are asked for are kept. A solver that goes through all rows again and again gains nothing from
-keeping the latest instead: by the time a row comes up again it would be gone.
+The first rows that are read are kept. Keeping the latest rows instead would not help a solver that visits all rows
+again and again: a row would be dropped before its next visit.
 """
 
 import threading
@@ -40,7 +40,7 @@ class KernelMatrix(Computed):
 
     def combine(self, alpha: Handle, weighted: bool = True) -> Vector:
         """The coefficients of Σ cᵢ αᵢ φ(xᵢ), for which no row is needed."""
-        return self.weights.array(self.shape[0]) * alpha if weighted else np.array(alpha)
+        return self.weight_array() * alpha if weighted else np.array(alpha)
 
     def combine_many(self, alpha: Handle, count: int) -> Vector:
         return np.stack([self.combine(alpha[:, k]) for k in range(count)])
@@ -64,7 +64,7 @@ class KernelMatrix(Computed):
 
 
 class KeptRows:
-    """The first rows of a matrix that were asked for; several threads may ask at once."""
+    """The first rows of a matrix that were read; several threads may read at once."""
 
     def __init__(self, m: int, dtype: np.dtype[Any], budget: float) -> None:
         self.values = np.empty((min(m, int(budget / (m * dtype.itemsize))), m), dtype)
@@ -73,7 +73,7 @@ class KeptRows:
         self.lock = threading.Lock()
 
     def read(self, numbers: Vector, out: Vector) -> Vector:
-        """Copy the rows that are kept, and say which are not."""
+        """Copy the rows that are kept; returns which are not."""
         with self.lock:
             place = self.place[numbers]
         known = place >= 0

@@ -1,12 +1,12 @@
-"""Rows of a kernel matrix, standing for rows φ(xᵢ): a w = Σ wⱼ φ(xⱼ) is the vector of its coefficients."""
+"""Rows of a kernel matrix, which stand for rows φ(xᵢ): w = Σ wⱼ φ(xⱼ) is the vector of its coefficients."""
 
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from primalsvm.compiled import implement
-from primalsvm.data import blocks
-from primalsvm.data.blocks import CACHE_LINE, Vector, prefetch
+from primalsvm.data import blocks, dense
+from primalsvm.data.blocks import Vector
 from primalsvm.data.csr import crc
 from primalsvm.data.dense import Dense
 
@@ -71,17 +71,13 @@ class KernelRows(NamedTuple):
 
 
 def refuse_features() -> NoReturn:
-    """Raise an error that says why nothing can be done that takes features."""
+    """Raise an error: what needs features is not possible with rows of a kernel matrix."""
     raise NotImplementedError("rows of a kernel matrix stand for φ(x), the features of which are not known")
 
 
-@implement(blocks.dot, KernelRows)
-def _dot(rows, i, w):  # type: ignore[no-untyped-def]  # compiled
-    x = rows.values[i]
-    s = w.dtype.type(0)
-    for j in range(x.shape[0]):
-        s += w.dtype.type(x[j]) * w[j]
-    return s
+implement(blocks.dot, KernelRows)(dense.dot_row)
+implement(blocks.prefetch_row, KernelRows)(dense.prefetch_values)
+implement(blocks.prefetch_pointer, KernelRows)(dense.prefetch_nothing)
 
 
 @implement(blocks.add, KernelRows)
@@ -92,15 +88,3 @@ def _add(rows, i, c, w):  # type: ignore[no-untyped-def]  # compiled
 @implement(blocks.squared_norm, KernelRows)
 def _squared_norm(rows, i):  # type: ignore[no-untyped-def]  # compiled
     return np.float64(rows.values[i, rows.number[i]])
-
-
-@implement(blocks.prefetch_row, KernelRows)
-def _prefetch_row(rows, i):  # type: ignore[no-untyped-def]  # compiled
-    d = np.uint64(rows.values.shape[1])
-    for j in range(i * d, (i + np.uint64(1)) * d, np.uint64(CACHE_LINE // rows.values.itemsize)):
-        prefetch(rows.values, j)
-
-
-@implement(blocks.prefetch_pointer, KernelRows)
-def _prefetch_pointer(rows, i):  # type: ignore[no-untyped-def]  # compiled
-    pass

@@ -13,13 +13,14 @@ from primalsvm.data.dataset import SAMPLED_ROWS, Dataset, Handle, add, add_weigh
 from primalsvm.data.dense_gram import add_dense_gram
 from primalsvm.data.threads import ThreadPool
 
-SHARED_ROWS = 2**17  # from which on functions of handles are shared by the threads: fewer take less than waking them
+# With at least this many rows the threads share functions of handles: fewer take less time than starting threads.
+SHARED_ROWS = 2**17
 
 
 class LocalDataset(Dataset):
-    """Rows that are cut into a range for each thread, and read in blocks.
+    """Rows that are divided into a range for each thread, and read in blocks.
 
-    A data set that derives says what the blocks are, and how rows are taken by their numbers.
+    Subclasses define the blocks, and how rows are taken by their numbers.
     """
 
     weights: Weights
@@ -43,7 +44,7 @@ class LocalDataset(Dataset):
         return other
 
     def with_threads(self, threads: ThreadPool) -> Self:
-        """The same rows, worked on by other threads."""
+        """The same rows with other threads."""
         other = copy(self)
         other.threads = threads
         return other
@@ -69,7 +70,7 @@ class LocalDataset(Dataset):
 
     @property
     def _shares_handles(self) -> bool:
-        """Whether the threads share functions of handles; otherwise a handle is one piece."""
+        """Whether the threads share functions of handles; if not, a handle is one piece."""
         return self.threads.size > 1 and self.shape[0] >= SHARED_ROWS
 
     def _run(self, function: Callable[..., Any], handles: Any, rows: bool, merge: Any) -> Any:
@@ -94,7 +95,7 @@ class LocalDataset(Dataset):
         return None if merge is None else fold(merge, results)
 
     def allocate(self, columns: int = 0) -> Vector:
-        """An array for a new handle; several columns are contiguous each."""
+        """An array for a new handle; each of several columns is contiguous."""
         return np.zeros((self.shape[0], columns), order="F") if columns else np.zeros(self.shape[0])
 
     def zeros(self) -> Handle:
@@ -107,6 +108,9 @@ class LocalDataset(Dataset):
         values: Vector = handle
         return values
 
+    def weight_array(self) -> Vector:
+        return self.weights.array(self.shape[0])
+
     # ---- rows by their numbers ---------------------------------------------------------------------------------------
 
     @property
@@ -117,7 +121,7 @@ class LocalDataset(Dataset):
     def take(self, numbers: Vector) -> Block: ...
 
     def subset(self, numbers: Vector) -> "LocalDataset":
-        from primalsvm.data.in_memory import InMemory  # which is one of these
+        from primalsvm.data.in_memory import InMemory  # which imports this module
 
         return InMemory(self.take(numbers), self.weights.take(numbers), self.threads)
 

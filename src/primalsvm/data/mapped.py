@@ -1,4 +1,4 @@
-"""Features φ(x) of rows, as a map makes them: computed again in each pass, as they would not fit in memory."""
+"""Features φ(x) of rows by a feature map, computed again in each pass because they do not fit in memory."""
 
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ class FeatureMap(Protocol):
 class Mapped(Computed):
     """φ(x) of the rows of a block."""
 
-    block_bytes = 2**22  # which stay in the cache from being computed to being used (a fifth faster than twice as many)
+    block_bytes = 2**22  # so that features are still in the cache when they are used (a fifth faster than 2**23)
 
     def __init__(
         self, feature_map: FeatureMap, block: Block, dtype: Any, weights: Weights, threads: ThreadPool

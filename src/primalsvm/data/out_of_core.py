@@ -1,4 +1,4 @@
-"""Rows that stay in files, as they do not fit in memory."""
+"""Rows that stay in files because they do not fit in memory."""
 
 from typing import Any, Protocol
 
@@ -11,28 +11,28 @@ from primalsvm.data.threads import ThreadPool
 
 
 class Reader(Protocol):
-    """What reads rows from files; see `primalsvm.sources.reader`."""
+    """Reads rows from files; see `primalsvm.sources.reader`."""
 
     shape: tuple[int, int]
     entries: int
-    entry_bytes: int  # of each
+    entry_bytes: int  # of each entry
     dtype: np.dtype[Any]
     sparse: bool
     bytes_at_once: int  # of rows that may be held at a time
     checksum: str  # of all rows
 
     def read(self, numbers: Vector) -> Block:
-        """Copies of the rows with these numbers, valid until the same thread asks for others."""
+        """Copies of the rows with these numbers, valid until the same thread reads others."""
 
     def prefetch(self, numbers: Vector) -> None:
-        """Have the system read these rows while others are worked on."""
+        """Let the system read these rows in the background."""
 
     def allocate(self, m: int) -> Vector:
-        """So many zeros that need no memory: they are in a file."""
+        """m zeros that are stored in a file instead of memory."""
 
 
 class OutOfCore(ReadInBlocks):
-    """Rows of files; handles are in files as well, as there may be many rows."""
+    """Rows in files; handles are in files as well, as there may be many rows."""
 
     def __init__(self, reader: Reader, weights: Weights, threads: ThreadPool) -> None:
         nbytes = reader.entries * reader.entry_bytes
@@ -50,7 +50,7 @@ class OutOfCore(ReadInBlocks):
         return self.reader.read(numbers)
 
     def subset(self, numbers: Vector) -> InMemory:
-        copies = self.take(numbers).take(np.arange(numbers.shape[0]))  # the reader uses its arrays again
+        copies = self.take(numbers).take(np.arange(numbers.shape[0]))  # because the reader reuses its arrays
         return InMemory(copies, self.weights.take(numbers), self.threads)
 
     def allocate(self, columns: int = 0) -> Vector:

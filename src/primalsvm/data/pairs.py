@@ -1,4 +1,4 @@
-"""Differences of two rows each, for pairwise ranking: kernels read them; there are no passes over all of them."""
+"""Differences of pairs of rows, for pairwise ranking. They are for kernels that visit rows; there are no passes."""
 
 from typing import Any, NamedTuple
 

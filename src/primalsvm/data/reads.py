@@ -1,4 +1,4 @@
-"""Rows that are not in memory: they are read, or computed, some at a time, whenever they are needed."""
+"""Rows that are not in memory: they are read, or computed, in blocks in each pass."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -14,9 +14,9 @@ from primalsvm.data.threads import ThreadPool
 
 
 class ReadInBlocks(LocalDataset):
-    """A data set whose passes read a block of rows after the other."""
+    """A data set whose passes read one block of rows after the other."""
 
-    block_bytes: ClassVar[int] = 2**23  # of rows that a thread holds at a time in a pass
+    block_bytes: ClassVar[int] = 2**23  # the bytes of a block in a pass, for each thread
 
     def __init__(
         self, shape: tuple[int, int], entries: int, nbytes: int, dtype: Any, sparse: bool, weights: Weights,

@@ -1,7 +1,7 @@
 """The threads of one fit. Kernels release the GIL; each thread takes a range of rows.
 
 The work is divided by `n_jobs` alone and the results are put together in order, so the same `n_jobs` gives the same
-bits. A pool lives as long as one fit: nothing breaks after a fork, and fits in different threads share nothing.
+bits. A pool is made for one fit, so a fork between fits is safe, and fits in different threads share no pool.
 """
 
 import os
@@ -30,7 +30,7 @@ class ThreadPool:
 
     def __init__(self, size: int = 1, blas: int | None = None) -> None:
         self.size = size
-        self.blas = blas  # threads that BLAS may use while this pool is idle; None: as many as it is set to
+        self.blas = blas  # threads that BLAS may use while this pool is idle; None: its own setting
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "ThreadPool":
@@ -59,14 +59,14 @@ class ThreadPool:
         try:
             work_on(0)
         finally:
-            wait(others)  # no thread works on after an error
+            wait(others)  # so that no thread goes on after an error
         for other in others:
             other.result()
         return found
 
     @contextmanager
     def blas_limited(self, working: bool = False) -> Iterator[None]:
-        """Limit BLAS to the threads of this pool; to one while the threads are `working` and call it themselves."""
+        """Limit BLAS to the threads of this pool; to one if the threads are `working` and call BLAS themselves."""
         limit = 1 if working and self.size > 1 else self.blas
         if limit is None:
             yield
@@ -81,7 +81,7 @@ class ThreadPool:
 
 
 class _BlasThreads:
-    """How many threads BLAS may use: one number for the whole process, shared by fits that run at once."""
+    """The limit of BLAS threads: one number for the whole process, shared by fits that run at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -91,10 +91,10 @@ class _BlasThreads:
 
     @contextmanager
     def limited(self, size: int) -> Iterator[None]:
-        """At most `size` threads, or fewer if another fit, or one around this, asks for fewer."""
+        """At most `size` threads, or fewer if another active limit is lower."""
         with self._lock:
             if not self._limits:
-                if not self._libraries:  # looks through the loaded libraries: milliseconds, once
+                if not self._libraries:  # this inspects the loaded libraries: milliseconds, once
                     self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
                 self._before = [library.num_threads for library in self._libraries]
             self._change(lambda: self._limits.append(size))
@@ -105,7 +105,7 @@ class _BlasThreads:
                 self._change(lambda: self._limits.remove(size))
 
     def _change(self, change: Callable[[], None]) -> None:
-        """Change the limits, and what the libraries are told where that makes a difference."""
+        """Change the limits, and set the libraries' threads if the lowest limit changes."""
         before = min(self._limits, default=None)
         change()
         after = min(self._limits, default=None)
@@ -119,13 +119,13 @@ ALONE = ThreadPool(1)
 
 
 def thread_pool(n_jobs: int | None) -> ThreadPool:
-    """The pool that `n_jobs` means. None is one thread, of BLAS too: its threads spin when a core is busy."""
+    """The pool that `n_jobs` means. None is one thread, for BLAS as well: its idle threads would keep cores busy."""
     size = thread_count(n_jobs)
     return ThreadPool(size, size)
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means: None is one, −1 all available cores, −2 all but one (as joblib).
+    """The number of threads for `n_jobs`: None is one, −1 all available cores, −2 all but one (as joblib).
 
     Examples
     --------

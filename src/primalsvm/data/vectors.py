@@ -1,7 +1,7 @@
-"""K vectors v₁ … v_K that meet the same rows: how they are stored.
+"""The storage of K vectors v₁ … v_K that are multiplied with the same rows.
 
-Sparse rows name their features one by one, so the K numbers of a feature are stored side by side: V is d × K, each row
-of it padded to whole cache lines. Dense rows meet all features of one vector after the other: V is K × d.
+For sparse rows the K numbers of a feature are stored side by side: V is d × K, with rows padded to whole cache lines.
+For dense rows all features of a vector are stored side by side: V is K × d.
 """
 
 from typing import Any, Protocol
@@ -11,11 +11,11 @@ import numpy as np
 from primalsvm.compiled import kernel
 from primalsvm.data.blocks import CACHE_LINE, Vector, add_outer, dots, weight_of, width
 
-TRANSPOSED_ROWS = 64  # at a time: some KiB
+TRANSPOSED_ROWS = 64  # the number of rows that are transposed at a time: some KiB
 
 
 class Rows(Protocol):
-    """What has to be known of a block, or of a data set."""
+    """The properties of a block or a data set that are used here."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -69,15 +69,15 @@ def selected_vectors(rows: Rows, V: Vector, chosen: Vector) -> Vector:
 
 def vector_rows(rows: Rows, V: Vector, count: int) -> Vector:
     """The vectors as the rows of a K × d matrix, in double precision."""
-    return transposed(V, count) if rows.sparse else V.astype(np.float64)
+    return transpose(V, count) if rows.sparse else V.astype(np.float64)
 
 
-def transposed(values: Vector, count: int | None = None) -> Vector:
+def transpose(values: Vector, count: int | None = None) -> Vector:
     """The transpose of the first columns, or of all, in double precision.
 
     Examples
     --------
-    >>> transposed(np.array([[1, 2, 3]], np.float32), 2)
+    >>> transpose(np.array([[1, 2, 3]], np.float32), 2)
     array([[1.],
            [2.]])
     """
@@ -95,7 +95,7 @@ def squared_vector_norms(rows: Rows, V: Vector, count: int) -> Vector:
 
 @kernel
 def _transpose(values, out):  # type: ignore[no-untyped-def]  # compiled
-    """out ← valuesᵀ, some rows at a time, which stay in the cache."""
+    """out ← valuesᵀ, some rows at a time, so that they stay in the cache."""
     for first in range(0, values.shape[0], TRANSPOSED_ROWS):
         for k in range(out.shape[0]):
             for j in range(first, min(first + TRANSPOSED_ROWS, values.shape[0])):

@@ -1,7 +1,7 @@
-"""Rows xᵢ = Mᵀ zᵢ that are kept as the zᵢ: ⟨xᵢ, w⟩ = ⟨zᵢ, Mw⟩ and Σ aᵢ xᵢ = Mᵀ Σ aᵢ zᵢ need no product a row.
+"""Rows xᵢ = Mᵀ zᵢ that are stored as zᵢ: ⟨xᵢ, w⟩ = ⟨zᵢ, Mw⟩ and Σ aᵢ xᵢ = Mᵀ Σ aᵢ zᵢ need no product for each row.
 
-With hundreds of thousands of rows, multiplying all of them with a map's whitening matrix M costs more than all that
-Newton does with them.
+With hundreds of thousands of rows, multiplying all of them with the whitening matrix M of a map costs more than the
+whole of Newton's method.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from primalsvm.data.in_memory import InMemory
 from primalsvm.data.reads import Computed
 from primalsvm.data.threads import ThreadPool
 
-ROWS_AT_ONCE = 2048  # that are multiplied with M
+ROWS_AT_ONCE = 2048  # the number of rows that are multiplied with M at a time
 
 
 class Whitened(Computed):
@@ -33,10 +33,10 @@ class Whitened(Computed):
 
     def scores(self, W: Vector) -> Handle:
         if W.ndim == 2:
-            return self.base.scores(np.stack([self._whitened(w) for w in W]))
-        return self.base.scores(self._whitened(W))
+            return self.base.scores(np.stack([self._multiply_whitening(w) for w in W]))
+        return self.base.scores(self._multiply_whitening(W))
 
-    def _whitened(self, w: Vector) -> Vector:
+    def _multiply_whitening(self, w: Vector) -> Vector:
         """M w."""
         out = np.empty(self.whitening.shape[0])
         scores_of(Dense(self.whitening), w, out)
@@ -69,7 +69,7 @@ class Whitened(Computed):
 
 
 def multiply(base: Vector, whitening: Vector, out: Vector) -> None:
-    """out = base · whitening, by SciPy's BLAS: solvers call it before and after, and NumPy's own spins for a while."""
+    """out = base · whitening by SciPy's BLAS, as in solvers: idle threads of NumPy's would keep cores busy."""
     if base.dtype == whitening.dtype == out.dtype:
         gemm = scipy.linalg.blas.get_blas_funcs("gemm", dtype=out.dtype)
         gemm(1.0, whitening.T, base.T, c=out.T, overwrite_c=1)

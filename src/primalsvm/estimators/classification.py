@@ -16,7 +16,7 @@ from primalsvm.estimators.calibration import Isotonic, Sigmoid, folds_of, method
 from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.estimator import Estimator
 from primalsvm.estimators.loading import Rows
-from primalsvm.estimators.parameters import intercept_of, strength_of
+from primalsvm.estimators.parameters import intercept_of, lam_of
 from primalsvm.labels import as_signs, class_signs, label_codes
 from primalsvm.losses import Loss, by_name
 from primalsvm.objective import Problem
@@ -43,13 +43,13 @@ class Classification:
 
     def problem(self, estimator: Any, total_weight: float) -> Problem:
         """Of each class against the rest, or of each label."""
-        return Problem(self.loss(estimator), strength_of(estimator, total_weight), intercept_of(estimator))
+        return Problem(self.loss(estimator), lam_of(estimator, total_weight), intercept_of(estimator))
 
     def encode(self, estimator: Any, rows: Rows) -> Encoded:
         if rows.cache is not None and method_of(estimator.probability):
             raise ValueError("probability needs the rows in memory, and those of this source are too many")
         check_classification_targets(rows.y)
-        given = rows.data.weights.array(rows.data.shape[0])
+        given = rows.data.weight_array()
         if rows.y.ndim == 2 and rows.y.shape[1] > 1:
             return self._encode_labels(estimator, rows, given)
         classes, codes = label_codes(column_or_1d(rows.y, warn=True))

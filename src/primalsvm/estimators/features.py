@@ -33,7 +33,7 @@ from primalsvm.data import EQUAL_WEIGHTS, Block, Dataset, Dense, InMemory, Kerne
 from primalsvm.estimators.encoders import Encoded
 from primalsvm.estimators.loading import Rows
 from primalsvm.estimators.parameters import draw_seed, memory_budget
-from primalsvm.estimators.pilot import towards_the_margin
+from primalsvm.estimators.pilot import margin_landmark_weights
 from primalsvm.estimators.transformers import (
     FourierFeatures,
     KernelParameters,
@@ -97,10 +97,10 @@ class LinearFeatures:
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         solver = estimator.solver if training.solver is None else training.solver
         size = Size.of(training.data)
-        loss: Any = getattr(training.problem, "loss", None)  # of a ranking there is none, nor a choice that needs it
         if rows.cache is None or not self.reads_files:
+            loss: Any = getattr(training.problem, "loss", None)  # a ranking has none, and no choice needs it
             return choose(solver, size, loss, count=training.count, jointly=jointly)
-        return choose_out_of_core(solver, size, loss, memory_budget(estimator))[0]
+        return choose_out_of_core(solver, size, memory_budget(estimator))
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> Dataset:
         data = training.data
@@ -252,7 +252,7 @@ def mapped_rows(
     near_margin = how is None or (isinstance(how, str) and how == "margin")
     if near_margin and encoded is not None and encoded.count == 1 and encoded.problem.loss.of_signs:
         approximation.set_params(landmarks="kmeans")
-        weight = towards_the_margin(approximation, encoded.problem, X, encoded.data, encoded.Y[:, 0], seed, weight)
+        weight = margin_landmark_weights(approximation, encoded.problem, X, encoded.data, encoded.Y[:, 0], seed, weight)
     feature_map, landmarks = approximation.build(X, data.block, precision, seed, weight)
     return MappedRows(parameters, feature_map, landmarks, precision)
 

@@ -14,7 +14,7 @@ from primalsvm.estimators.encoders import Encoded
 from primalsvm.estimators.estimator import Estimator
 from primalsvm.estimators.features import LinearFeatures
 from primalsvm.estimators.loading import Rows, check_numeric
-from primalsvm.estimators.parameters import keep_parameters, memory_budget, strength_of
+from primalsvm.estimators.parameters import lam_of, memory_budget, store_parameters
 from primalsvm.estimators.regression import as_floats
 from primalsvm.estimators.warning import warn
 from primalsvm.options import check_choice, check_integer
@@ -43,7 +43,7 @@ class PairwiseRanking:
         y = ranking_targets(query_codes(rows.qid, m), relevances(rows.y))
         block: Any = rows.data.block
         data = InMemory(block.in_order(), rows.data.weights, rows.data.threads)  # solvers compare rows, entry by entry
-        objective = Ranking(strength_of(estimator, data.total_weight), estimator.average).on(data, y)
+        objective = Ranking(lam_of(estimator, data.total_weight), estimator.average).on(data, y)
         queries = objective.queries
         if queries.without_pairs:
             n = queries.without_pairs + queries.levels.shape[0]
@@ -146,7 +146,7 @@ class LinearRanker(Estimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())
 
     def fit(
         self,

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from primalsvm.estimators.linear_svc import LinearSVC
-from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.parameters import store_parameters
 from primalsvm.estimators.selection import SelectingClassifier
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
@@ -54,7 +54,7 @@ class LinearSVCCV(SelectingClassifier, LinearSVC):
     (True, (3, 3), True)
     """
 
-    _plain = LinearSVC
+    _base_class = LinearSVC
 
     def __init__(
         self,
@@ -74,4 +74,4 @@ class LinearSVCCV(SelectingClassifier, LinearSVC):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())

@@ -68,14 +68,14 @@ def load(path: str | os.PathLike[str]) -> Estimator:
             if not name.endswith("_") or name.startswith("_"):
                 raise ModelError(f"{name!r} is nothing that is learnt")
             setattr(estimator, name, value)
-        agree(estimator)
+        check_loaded(estimator)
     except Exception as error:  # parameters and parts that are not what they should be may raise anything
         raise ModelError(f"{path} is damaged: {reason(error)}") from None
     return estimator
 
 
-def agree(estimator: Any) -> None:
-    """Check that everything has the kind and the shape that predicting, compiled kernels above all, relies on."""
+def check_loaded(estimator: Any) -> None:
+    """Check the kinds and shapes that predictions, and above all compiled kernels, rely on."""
     check_parameters(estimator)
     thread_count(estimator.n_jobs)
     n = _count(estimator.n_features_in_, "features")
@@ -90,7 +90,7 @@ def agree(estimator: Any) -> None:
         if not isinstance(estimator.multilabel_, bool):
             raise ModelError("whether it has labels must be true or false")
         problems = len(estimator.classes_) if len(estimator.classes_) > 2 or estimator.multilabel_ else 1
-        _agree_on_probabilities(getattr(estimator, "calibration_", None), problems)
+        _check_probabilities(getattr(estimator, "calibration_", None), problems)
     _expect(
         estimator.coef_,
         (d,) if estimator._coef_is_vector else (problems, d),
@@ -108,10 +108,10 @@ def agree(estimator: Any) -> None:
         isinstance(layout, TableLayout) and layout.n_features != n
     ):
         raise ModelError("its layout is not one, or has another number of features")
-    _agree_on_the_fit(estimator)
+    _check_fit_report(estimator)
 
 
-def _agree_on_probabilities(calibration: Any, problems: int) -> None:
+def _check_probabilities(calibration: Any, problems: int) -> None:
     if calibration is None:
         return
     if not isinstance(calibration, list) or len(calibration) != problems:
@@ -125,8 +125,8 @@ def _agree_on_probabilities(calibration: Any, problems: int) -> None:
             raise ModelError("one of its probabilities is no function that is known")
 
 
-def _agree_on_the_fit(estimator: Any) -> None:
-    """The account of the fit; a stream has less of it."""
+def _check_fit_report(estimator: Any) -> None:
+    """Check the report of the fit; after a stream some parts are missing."""
     kinds = [float, float, float, float, bool]
     for certificate in (estimator.certificate_, *getattr(estimator, "certificates_", ())):
         if certificate is not None and not (

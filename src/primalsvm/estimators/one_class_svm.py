@@ -5,7 +5,7 @@ from typing import Any
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.features import KernelFeatures
 from primalsvm.estimators.novelty import Detector
-from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.parameters import store_parameters
 from primalsvm.solvers.protocol import Solver
 
 
@@ -94,4 +94,4 @@ class OneClassSVM(Detector):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())

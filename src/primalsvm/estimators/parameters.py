@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 SWITCHES = ("fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping")
 
 
-def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+def store_parameters(estimator: Any, given: dict[str, Any]) -> None:
     """Store what `__init__` was given, as scikit-learn wants it: under its name, untouched."""
     for name, value in given.items():
         if name not in ("self", "__class__"):
@@ -62,7 +62,7 @@ def check_parameters(estimator: Any) -> None:
     estimator._features.check_parameters(estimator)
 
 
-def strength_of(estimator: Any, total_weight: float) -> float:
+def lam_of(estimator: Any, total_weight: float) -> float:
     """λ: as given, or 1/(C Σc)."""
     return float(estimator.lam) if estimator.lam is not None else 1.0 / (estimator.C * total_weight)
 

@@ -1,4 +1,4 @@
-"""A pilot classifier: the same problem on few rows and few landmarks, which tells where the margin is."""
+"""A pilot classifier: the same problem on few rows and few landmarks, from which the margin is estimated."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from primalsvm.solvers.stops import Stops
 ROWS = 10_000
 LANDMARKS = 256
 ACCURACY = 1e-2
-CANDIDATES = 100_000  # rows whose margins the pilot tells
+CANDIDATES = 100_000  # the number of rows whose margins the pilot predicts
 SPANNED = 0.9  # share of the pilot's points that are not rounding, below which they span the kernel
 SINGLE = np.dtype(np.float32)
 
 
-def towards_the_margin(
+def margin_landmark_weights(
     approximation: Nystroem, problem: Problem, X: Any, data: InMemory, y: Vector, seed: int, weight: Vector | None
 ) -> Vector | None:
     """Weights by which landmarks are drawn near the margin; the given ones where a pilot would be of no use."""

@@ -1,7 +1,8 @@
 """What `fit` does, from top to bottom.
 
 An estimator is composed of features (what scores are inner products with: `features`) and of a task: what y is
-(`classification`, `regression`, `novelty`, `linear_ranker`). Neither knows the other. A task has
+(`classification`, `regression`, `novelty`, `linear_ranker`). Features know what a task makes of y, `Encoded`, and no
+more of it; a task knows nothing of features. A task has
 
     labelled, numeric            whether there is a y, and whether it must hold numbers
     checks                       for scikit-learn's check of X and y
@@ -27,8 +28,8 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 import primalsvm
-from primalsvm.checkpoints import Keeper, identity
-from primalsvm.data import Dataset, Vector, thread_pool
+from primalsvm.checkpoints import CheckpointWriter, check_solver, identity
+from primalsvm.data import Dataset, thread_pool
 from primalsvm.estimators.calibration import calibration_of
 from primalsvm.estimators.encoders import Encoded, Units
 from primalsvm.estimators.loading import Rows, load, validate
@@ -81,16 +82,16 @@ def fit(
         units = task.units(encoded, data)
         validation = None
         if held_out is not None:
-            validation = pose(held_out, features.store(estimator, rows, held_out, "block", resources), units)
+            validation = make_objectives(held_out, features.store(estimator, rows, held_out, "block", resources), units)
         start = starting_states(previous, features, units, training.count)
-        found = solve(estimator, pose(training, data, units), solver, stops, seed, validation, start)
+        found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
     solutions = found if units is None else [units.restore(one) for one in found]
     fitted = fit_report(solutions) | decode(encoded, features, solutions)
     if getattr(estimator, "probability", False) and fitted["status_"] is not Status.INTERRUPTED:
         fitted |= calibrate(estimator, rows, fitted)
-    fitted |= source_attributes(loaded, rows, fitted) if is_source(X) else {}
+    fitted |= source_attributes(loaded, fitted) if is_source(X) else {}
     states = [one.state for one in found] if estimator.warm_start else None
-    keep(estimator, fitted | {"n_samples_fit_": rows.data.shape[0]}, Previous(features.kept, units, states))
+    store_fitted(estimator, fitted | {"n_samples_fit_": rows.data.shape[0]}, Previous(features.kept, units, states))
     warn_of(estimator, encoded, solutions)
 
 
@@ -105,12 +106,12 @@ def hold_out(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[E
         raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
     from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
 
-    counting = np.flatnonzero(weight_array(encoded.data) > 0)
+    counting = np.flatnonzero(encoded.data.weight_array() > 0)
     strata = None if encoded.strata is None else encoded.strata[counting]
     parts = train_test_split(counting, test_size=estimator.validation_fraction, random_state=seed, stratify=strata)
     training, held_out = (encoded.subset(np.sort(part)) for part in parts)
     if encoded.meaning is not None:
-        encoded.meaning.check_training(training.Y, weight_array(training.data))
+        encoded.meaning.check_training(training.Y, training.data.weight_array())
     return training, held_out
 
 
@@ -129,7 +130,7 @@ def choose_solver(
     return solver, data
 
 
-def pose(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
+def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
     """The objectives: of one problem, or of several on the same rows."""
     if encoded.objective is not None:
         return Single(encoded.objective)
@@ -137,12 +138,6 @@ def pose(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
     if units is not None:
         problem, Y = units.problem(problem), units.targets(Y)
     return Objectives(problem, data, Y) if encoded.count > 1 else Single(problem.on(data, Y[:, 0]))
-
-
-def weight_array(data: Dataset) -> Vector:
-    """The weight of each row."""
-    found: Vector = data.weights.array(data.shape[0])
-    return found
 
 
 # ---- solutions -------------------------------------------------------------------------------------------------------
@@ -169,15 +164,16 @@ def solve(
     start: list[Any] | None = None,
 ) -> list[Solution]:
     """Solve every problem, from a checkpoint if there is one."""
-    keeper = resume = None
+    writer = resume = None
     checkpoint = getattr(estimator, "checkpoint", None)
     if checkpoint is not None:
-        keeper = Keeper(checkpoint, identity(objectives, solver, stops, seed), primalsvm.__version__)
-        resume = keeper.resumed()
-    with progress_bar(estimator.verbose, type(estimator).__name__) as watch:
+        check_solver(solver)
+        writer = CheckpointWriter(checkpoint, identity(objectives, solver, stops, seed), primalsvm.__version__)
+        resume = writer.read_snapshot()
+    with progress_bar(estimator.verbose, type(estimator).__name__) as on_progress:
         return drive(
             objectives, solver, stops,
-            validation=validation, seed=seed, start=start, watch=watch, resume=resume, keep=keeper,
+            validation=validation, seed=seed, start=start, on_progress=on_progress, resume=resume, on_snapshot=writer,
         )  # fmt: skip
 
 
@@ -217,7 +213,7 @@ def fit_report(solutions: list[Solution]) -> dict[str, Any]:
     }
 
 
-def source_attributes(loaded: LoadedRows, rows: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
+def source_attributes(loaded: LoadedRows, fitted: dict[str, Any]) -> dict[str, Any]:
     """How the rows of a source became features, and the names of its classes."""
     found: dict[str, Any] = {"layout_": loaded.layout}
     if loaded.names is not None and "classes_" in fitted:
@@ -264,8 +260,8 @@ def total_certificate(certificates: list[Certificate | None]) -> Certificate | N
 # ---- the estimator ---------------------------------------------------------------------------------------------------
 
 
-def keep(estimator: Any, fitted: dict[str, Any], previous: Previous | None) -> None:
-    """Replace all fitted attributes; a stream has ended."""
+def store_fitted(estimator: Any, fitted: dict[str, Any], previous: Previous | None) -> None:
+    """Store the fitted attributes in place of all earlier ones, and end a stream."""
     if estimator._coef_is_vector:
         fitted["coef_"] = fitted["coef_"][0]
     for name in fitted_names(estimator):

@@ -70,7 +70,7 @@ def count_errors(classifier: Any, source: Any) -> tuple[int, int]:
     """How many rows a source has, and of how many of them the class is predicted wrongly."""
     check_is_fitted(classifier, "coef_")
     if classifier.multilabel_:
-        raise ValueError(f"{source.path} has one class a row, but the model tells labels")
+        raise ValueError(f"{source.path} has one class a row, but the model predicts labels")
     rows = wrong = 0
     for scores, labels in scores_by_block(classifier, source):
         if labels is None:

@@ -9,7 +9,7 @@ from primalsvm.solvers.drive import Progress
 
 @contextmanager
 def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None] | None]:
-    """A watcher for `drive` that draws a bar on standard error, or None when not verbose."""
+    """An `on_progress` for `drive` that draws a bar on standard error, or None when not verbose."""
     if not verbose:
         yield None
         return
@@ -26,7 +26,7 @@ def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None
         task = bar.add_task(title, total=1.0, epoch=0.0, gap="?", clock="starting; a first run compiles its kernels")
         first_gap = math.inf
 
-        def watch(progress: Progress) -> None:
+        def on_progress(progress: Progress) -> None:
             nonlocal first_gap
             gap = progress.relative_gap
             first_gap = gap if math.isinf(first_gap) else first_gap
@@ -36,7 +36,7 @@ def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None
             shown = f"{gap:.1e}" if gap < math.inf else "?"
             bar.update(task, completed=min(done, 1.0), epoch=progress.epoch, gap=shown, clock=clock)
 
-        yield watch
+        yield on_progress
 
 
 def share_done(gap: float, first_gap: float, tol: float) -> float:

@@ -13,13 +13,7 @@ from primalsvm.estimators.svr import SVR
 from primalsvm.estimators.transformers import FourierFeatures, Nystroem
 
 ESTIMATORS: dict[str, type[Estimator]] = {  # those that model files hold
-    "LinearOneClassSVM": LinearOneClassSVM,
-    "LinearRanker": LinearRanker,
-    "LinearSVC": LinearSVC,
-    "LinearSVR": LinearSVR,
-    "OneClassSVM": OneClassSVM,
-    "SVC": SVC,
-    "SVR": SVR,
+    kind.__name__: kind for kind in (LinearOneClassSVM, LinearRanker, LinearSVC, LinearSVR, OneClassSVM, SVC, SVR)
 }
 SELECTING: dict[str, type[Estimator]] = {"LinearSVCCV": LinearSVCCV, "SVCCV": SVCCV}  # are saved as what they choose
 TRANSFORMERS: dict[str, type] = {"FourierFeatures": FourierFeatures, "Nystroem": Nystroem}

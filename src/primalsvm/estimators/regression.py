@@ -13,9 +13,9 @@ from primalsvm.estimators import prediction, streams
 from primalsvm.estimators.encoders import Encoded, Units
 from primalsvm.estimators.estimator import Estimator
 from primalsvm.estimators.loading import Rows
-from primalsvm.estimators.parameters import intercept_of, strength_of
-from primalsvm.losses import Loss
-from primalsvm.losses.registry import REGRESSION_LOSSES, regression_loss
+from primalsvm.estimators.parameters import intercept_of, lam_of
+from primalsvm.losses import RegressionLoss
+from primalsvm.losses.registry import named_losses, regression_loss
 from primalsvm.objective import Problem
 from primalsvm.options import check_choice
 from primalsvm.sources.opening import is_source
@@ -31,14 +31,17 @@ class Regression:
     def check_parameters(self, estimator: Any) -> None:
         self.loss(estimator)
 
-    def loss(self, estimator: Any) -> Loss:
+    def loss(self, estimator: Any) -> RegressionLoss:
         """The loss."""
         if not isinstance(estimator.loss, str):
             if getattr(estimator.loss, "of_signs", True):
                 raise ValueError(f"{estimator.loss!r} is a loss of classes, not of numbers")
-            loss: Loss = estimator.loss
+            missing = [name for name in ("degree", "scaled") if not hasattr(estimator.loss, name)]
+            if missing:
+                raise ValueError(f"{estimator.loss!r} has no {' and no '.join(missing)}, which regressors need")
+            loss: RegressionLoss = estimator.loss
             return loss
-        check_choice("loss", estimator.loss, tuple(REGRESSION_LOSSES), "or give a loss object")
+        check_choice("loss", estimator.loss, tuple(named_losses(of_signs=False)), "or give a loss object")
         epsilon, tau = float(estimator.epsilon), float(estimator.quantile)
         if estimator.loss == "huber" and not epsilon > 0.0:
             raise ValueError(
@@ -46,16 +49,16 @@ class Regression:
             )
         if not 0.0 < tau < 1.0:
             raise ValueError(f"quantile must lie between 0 and 1, got {tau:g}")
-        found: Loss = regression_loss(estimator.loss, epsilon, tau)
+        found: RegressionLoss = regression_loss(estimator.loss, epsilon, tau)
         return found
 
     def problem(self, estimator: Any, total_weight: float) -> Problem:
         """In the units of y."""
-        return Problem(self.loss(estimator), strength_of(estimator, total_weight), intercept_of(estimator))
+        return Problem(self.loss(estimator), lam_of(estimator, total_weight), intercept_of(estimator))
 
     def encode(self, estimator: Any, rows: Rows) -> Encoded:
         y, data = as_floats(rows.y, "numbers"), rows.data
-        counted = y[data.weights.array(y.shape[0]) > 0]
+        counted = y[data.weight_array() > 0]
         if counted.size == 1:
             raise ValueError("1 sample of positive weight only: there is nothing to compare it with")
         problem = self.problem(estimator, data.total_weight)
@@ -65,7 +68,7 @@ class Regression:
 
     def units(self, encoded: Encoded, data: Dataset) -> Units:
         problem, y = encoded.problem, encoded.Y[:, 0]
-        return Units.of(y, encoded.data.weights.array(y.shape[0]), problem.loss.degree, problem.intercept == "free")
+        return Units.of(y, encoded.data.weight_array(), problem.loss.degree, problem.intercept == "free")
 
     # ---- streams -----------------------------------------------------------------------------------------------------
 

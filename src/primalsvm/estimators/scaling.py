@@ -21,8 +21,8 @@ import numpy.typing as npt
 from primalsvm.data import InMemory
 
 TOO_MANY_TIMES = 100.0  # the size of another feature
-ROWS = 10_000  # of the sample, at most
-ENTRIES = 10_000_000  # … and of its entries, if it is dense
+ROWS = 10_000  # the most rows of the sample
+ENTRIES = 10_000_000  # the most entries of the sample, if it is dense
 
 
 def advice(data: InMemory, names: npt.NDArray[Any] | None, estimator: str) -> str:
@@ -34,8 +34,8 @@ def advice(data: InMemory, names: npt.NDArray[Any] | None, estimator: str) -> st
     >>> advice(as_dataset(np.array([[1e3, 1.0], [1e3, -1.0]])), None, "LinearSVC")[:59]
     '. The features differ in size by a factor of 1.0e+03 (featu'
     """
-    m, d = data.shape
-    counting = np.flatnonzero(data.weights.array(m))
+    d = data.shape[1]
+    counting = np.flatnonzero(data.weight_array())
     at_most = ROWS if data.sparse else min(ROWS, max(1, ENTRIES // d))
     if len(counting) > at_most:
         counting = counting[np.linspace(0, len(counting) - 1, at_most).astype(np.intp)]

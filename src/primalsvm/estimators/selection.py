@@ -28,7 +28,7 @@ from primalsvm.estimators.classification import Classifier
 from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.loading import Rows, validate
 from primalsvm.estimators.parameters import check_parameters, draw_seed
-from primalsvm.estimators.pipeline import choose_solver, fitted_names, keep, pose, weight_array
+from primalsvm.estimators.pipeline import choose_solver, fitted_names, make_objectives, store_fitted
 from primalsvm.estimators.progress import counting_bar
 from primalsvm.estimators.transformers import gamma_of
 from primalsvm.estimators.warning import warn
@@ -64,7 +64,7 @@ class SelectingClassifier(Classifier):
     All the fitting is done by a plain classifier (`LinearSVC`, `SVC`), whose parameters have the same names.
     """
 
-    _plain: type[Classifier]
+    _base_class: type[Classifier]
     probability: ClassVar[bool] = False
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -85,11 +85,11 @@ class SelectingClassifier(Classifier):
         select(self, X, y, sample_weight)
         return self
 
-    def plain(self) -> Classifier:
+    def base_estimator(self) -> Classifier:
         """The `LinearSVC` or `SVC` that this is after a fit, with what was chosen as its parameters."""
         check_is_fitted(self, "coef_")
         chosen = {name: getattr(self, f"{name}_") for name in ("C", "gamma") if hasattr(self, f"{name}_")}
-        model = self._plain(**shared_parameters(self), **chosen)
+        model = self._base_class(**shared_parameters(self), **chosen)
         for name in fitted_names(self):
             if name not in OF_THE_CHOICE:
                 setattr(model, name, getattr(self, name))
@@ -102,7 +102,7 @@ class SelectingClassifier(Classifier):
         ----------
         path : the file; it is replaced once the new one is complete
         """
-        self.plain().save(path)
+        self.base_estimator().save(path)
 
     @property
     def partial_fit(self) -> NoReturn:
@@ -120,7 +120,7 @@ def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.A
     if is_source(X):
         raise TypeError("choosing parameters needs arrays: X, y = source.to_arrays()")
     check_candidates(estimator)
-    model: Any = estimator._plain(**shared_parameters(estimator))
+    model: Any = estimator._base_class(**shared_parameters(estimator))
     check_parameters(model)
     with ExitStack() as resources:
         threads = resources.enter_context(thread_pool(model.n_jobs))
@@ -149,11 +149,11 @@ def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.A
     choice |= {f"{name}_": value for name, value in candidates[best_set].items()}
     choice["lam_"] = 1.0 / (choice["C_"] * encoded.data.total_weight)
     if estimator.refit:
-        model = estimator._plain(**shared_parameters(estimator), C=choice["C_"], **candidates[best_set])
+        model = estimator._base_class(**shared_parameters(estimator), C=choice["C_"], **candidates[best_set])
         model.fit(X, y, sample_weight)
     else:
         vars(model).update(encoded.meaning.attributes, n_samples_fit_=rows.data.shape[0])
-    keep(estimator, {name: getattr(model, name) for name in fitted_names(model)} | choice, None)
+    store_fitted(estimator, {name: getattr(model, name) for name in fitted_names(model)} | choice, None)
 
 
 # ---- the candidates --------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def check_grid(name: str, given: Any) -> None:
 
 def shared_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that a plain classifier has, too."""
-    names = set(estimator._plain._get_param_names())
+    names = set(estimator._base_class._get_param_names())
     return {name: value for name, value in estimator.get_params(deep=False).items() if name in names}
 
 
@@ -192,7 +192,7 @@ def grid_of_strengths(estimator: Any, encoded: Encoded) -> npt.NDArray[np.float6
     """The C's: those given, or so many from 1/(λ_max Σc) up four decades."""
     if not isinstance(estimator.Cs, Integral):
         return check_strengths("Cs", estimator.Cs)
-    objectives = pose(encoded, encoded.data, None)
+    objectives = make_objectives(encoded, encoded.data, None)
     top = max(strongest(objectives[k]) for k in range(len(objectives)))
     least = 1.0 / (top * encoded.data.total_weight)
     return np.geomspace(least, least * 10.0**DECADES, int(estimator.Cs))
@@ -250,7 +250,7 @@ def folds_of(estimator: Any, rows: Rows, encoded: Encoded) -> list[Fold]:
 
     classes, codes, cv = encoded.meaning.classes, encoded.meaning.codes, estimator.cv
     m = len(codes)
-    counting = weight_array(encoded.data) > 0
+    counting = encoded.data.weight_array() > 0
     which = np.flatnonzero(counting) if isinstance(cv, Integral | None) else np.arange(m)
     labels = classes[codes[which]]
     splitter = check_cv(cv, labels, classifier=True)
@@ -301,7 +301,7 @@ def score_folds(
         scores: dict[float, float] = {}
         short: dict[float, bool] = {}
         try:
-            for lam, point in follow(pose(encoded, fold_data, None), lams, solver, stops, seed=seed):
+            for lam, point in follow(make_objectives(encoded, fold_data, None), lams, solver, stops, seed=seed):
                 W, b = np.stack([one.w for one in point]), np.array([one.b for one in point])
                 found = fold_data.to_array(fold_data.scores(W))[fold.held_out] + b
                 scores[lam] = scorer.score(found, fold.held_out, meaning)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from primalsvm.data import Batch, InMemory, Vector, Weights, as_block, as_multiplicity, as_targets, as_weights
+from primalsvm.data import Batch, InMemory, Vector, as_block, as_multiplicity, as_targets, as_weights
 from primalsvm.estimators.loading import check_arrays
 from primalsvm.estimators.parameters import check_parameters
-from primalsvm.estimators.pipeline import keep
+from primalsvm.estimators.pipeline import store_fitted
 from primalsvm.objective import SIGNS, Bounds, Problem
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
@@ -33,36 +33,18 @@ def has_lam(estimator: Any) -> bool:
     return True
 
 
-class StreamRows(NamedTuple):
-    """Rows of a stream, as features, with a column of targets for each problem."""
-
-    block: Any
-    Y: Vector
-    weights: Weights
-
-    def of(self, k: int) -> Batch:
-        """The rows of problem k."""
-        return Batch(self.block, self.Y[:, k].astype(np.float64), self.weights)
-
-    def join(self, other: "StreamRows") -> "StreamRows":
-        """These rows, followed by others."""
-        weights = [rows.weights.array(rows.Y.shape[0]) for rows in (self, other)]
-        Y = np.concatenate([self.Y, other.Y])
-        return StreamRows(self.block.join(other.block), Y, Weights(np.concatenate(weights), 1))
-
-
 class Stream(NamedTuple):
     """What is kept between two calls."""
 
     features: Any
     solver: Any
     states: list[StochasticState]  # one for each problem
-    first_rows: StreamRows | None  # all rows so far, while they are too few to fix the length of the steps
+    first_rows: Batch | None  # all rows so far, while they are too few to fix the length of the steps
     class_totals: Vector  # Σc of each class so far
     classes: Any
     n_rows: int = 0
-    tested: float = 0.0  # the weight of the rows that were tested before they were learnt,
-    error: float = 0.0  # … and their errors, in all
+    tested: float = 0.0  # the total weight of the rows that were tested before they were learnt
+    error: float = 0.0  # the total weighted error of these rows
 
 
 def partial_fit(estimator: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: Any) -> None:
@@ -86,12 +68,12 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: npt.ArrayLike | None, s
             X, block, Y = X[counting], block.take(counting), Y[counting]
             given, weights = given[counting], weights[counting]
             multiplicity = None if multiplicity is None else given
-        rows = StreamRows(block, Y, as_weights(weights, Y.shape[0]))
+        rows = Batch(block, Y, as_weights(weights, Y.shape[0]))
         if stream is None:
-            data = InMemory(block, rows.weights)
+            data = InMemory(block, rows.weight)
             features = estimator._features.begin_stream(estimator, X, data, multiplicity)
             stream = Stream(features, solver, [], None, class_totals, known)
-        rows = rows._replace(block=stream.features.of_stream(block, stream.n_rows))
+        rows = rows._replace(rows=stream.features.of_stream(block, stream.n_rows))
         if stream.n_rows:
             stream = test_rows(estimator, stream, rows, given)
         stream = take_steps(task.problem(estimator, float(weights.sum())), stream, rows)
@@ -125,25 +107,25 @@ def online_solver(estimator: Any) -> Asset | Pegasos:
     return solver
 
 
-def test_rows(estimator: Any, stream: Stream, rows: StreamRows, weight: Vector) -> Stream:
+def test_rows(estimator: Any, stream: Stream, rows: Batch, weight: Vector) -> Stream:
     """Progressive validation: how well the model predicts these rows, before it learns from them."""
     W = np.atleast_2d(estimator.coef_)
-    scores = InMemory(rows.block, rows.weights).scores(W) + estimator.intercept_
-    errors = estimator._task.stream_errors(scores, rows.Y)
+    scores = InMemory(rows.rows, rows.weight).scores(W) + estimator.intercept_
+    errors = estimator._task.stream_errors(scores, rows.y)
     return stream._replace(tested=stream.tested + float(weight.sum()), error=stream.error + float(weight @ errors))
 
 
-def take_steps(problem: Problem, stream: Stream, rows: StreamRows) -> Stream:
+def take_steps(problem: Problem, stream: Stream, rows: Batch) -> Stream:
     """Take the steps of every problem."""
     states, too_few = stream.states, None
     if not states or stream.first_rows is not None:
         rows = rows if stream.first_rows is None else stream.first_rows.join(rows)
         states, wanted = first_states(problem, stream, rows)
-        too_few = rows if rows.Y.shape[0] < wanted else None
+        too_few = rows if rows.y.shape[0] < wanted else None
     else:
         states = copy.deepcopy(states)  # they are changed in place, and the call may fail or be interrupted
     with np.errstate(all="ignore"):  # what is not finite is refused below
-        states = [absorb(problem.loss, rows.of(k), state) for k, state in enumerate(states)]
+        states = [absorb(problem.loss, with_column(rows, k), state) for k, state in enumerate(states)]
         points = [stochastic.output(state) for state in states]
     if not all(np.isfinite(w).all() and np.isfinite(b) for w, b in points):
         raise ValueError(
@@ -153,20 +135,26 @@ def take_steps(problem: Problem, stream: Stream, rows: StreamRows) -> Stream:
     return stream._replace(states=states, first_rows=too_few)
 
 
-def first_states(problem: Problem, stream: Stream, rows: StreamRows) -> tuple[list[StochasticState], int]:
+def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[StochasticState], int]:
     """States before the first step, and how many rows it takes to fix the length of the steps."""
     solver, unit = stream.solver, stream.features.unit_length
     any_rows_will_do = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.of_signs
     wanted = 1 if any_rows_will_do else solver.sample
-    some = np.arange(min(wanted, rows.Y.shape[0]))
-    typical = InMemory(rows.block.take(some), rows.weights.take(some))
-    objective = problem.on(typical, rows.of(0).y[some])
+    some = np.arange(min(wanted, rows.y.shape[0]))
+    first = with_column(rows, 0).take(some)
+    typical = InMemory(first.rows, first.weight)
+    objective = problem.on(typical, first.y)
     if not problem.tilt:  # targets to come may be larger
         bounds = Bounds(*(max(pair) for pair in zip(objective.bounds, SIGNS, strict=True)))
         objective = replace(objective, bounds=bounds)
     norms = np.ones(1) if unit else typical.squared_norms(wanted)
     settings = solver.settings(objective, norms, heaviest=float(typical.weights.values.max()))
-    return [stochastic.begin(solver.plan, settings, objective) for _ in range(rows.Y.shape[1])], wanted
+    return [stochastic.begin(solver.plan, settings, objective) for _ in range(rows.y.shape[1])], wanted
+
+
+def with_column(rows: Batch, k: int) -> Batch:
+    """The rows with the targets of problem k alone."""
+    return rows._replace(y=rows.y[:, k].astype(np.float64))
 
 
 def keep_stream(estimator: Any, stream: Stream) -> None:
@@ -184,7 +172,7 @@ def keep_stream(estimator: Any, stream: Stream) -> None:
     }
     if stream.classes is not None:
         fitted |= {"classes_": stream.classes, "multilabel_": False}
-    keep(estimator, fitted, None)
+    store_fitted(estimator, fitted, None)
     estimator._stream = stream
 
 
@@ -193,7 +181,7 @@ def widen_features(estimator: Any, n_features: int) -> None:
     stream: Stream = estimator._stream
     rows = stream.first_rows
     if rows is not None:
-        rows = rows._replace(block=rows.block.widened(n_features))
+        rows = rows.widen(n_features)
     states = [widen(state, n_features) for state in stream.states]
     keep_stream(estimator, stream._replace(states=states, first_rows=rows))
     estimator.n_features_in_ = n_features

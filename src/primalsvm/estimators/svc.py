@@ -5,7 +5,7 @@ from typing import Any, Literal
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.classification import Classifier
 from primalsvm.estimators.features import KernelFeatures
-from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.parameters import store_parameters
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
 
@@ -126,4 +126,4 @@ class SVC(Classifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.parameters import store_parameters
 from primalsvm.estimators.selection import SelectingClassifier
 from primalsvm.estimators.svc import SVC
 from primalsvm.losses import Loss
@@ -55,7 +55,7 @@ class SVCCV(SelectingClassifier, SVC):
     (1.0, (2, 3, 3), True)
     """
 
-    _plain = SVC
+    _base_class = SVC
 
     def __init__(
         self,
@@ -82,4 +82,4 @@ class SVCCV(SelectingClassifier, SVC):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())

@@ -4,7 +4,7 @@ from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.features import KernelFeatures
-from primalsvm.estimators.parameters import keep_parameters
+from primalsvm.estimators.parameters import store_parameters
 from primalsvm.estimators.regression import Regressor
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
@@ -113,4 +113,4 @@ class SVR(Regressor):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())

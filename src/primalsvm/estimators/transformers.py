@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from primalsvm.data import Block, as_block, check_columns, thread_pool
 from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
-from primalsvm.estimators.parameters import draw_seed, keep_parameters
+from primalsvm.estimators.parameters import draw_seed, store_parameters
 from primalsvm.maps.features import feature_matrix
 from primalsvm.maps.fourier import Form, FourierMap, Frequencies, fourier_map
 from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, precision_for
@@ -215,7 +215,7 @@ class Nystroem(Features):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())
 
     def build(
         self, X: Any, rows: Block, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
@@ -300,7 +300,7 @@ class FourierFeatures(Features):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        keep_parameters(self, locals())
+        store_parameters(self, locals())
 
     def build(
         self, X: Any, rows: Block, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None

@@ -10,6 +10,9 @@ Each loss states, once, everything that solvers need of it:
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
     slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
     of_signs                    whether y is ±1 (`margin`), or any number (`regression`)
+    degree, scaled(s)           of numbers only: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as regressors
+                                solve in units in which y is about 1 in size
+    pieces(y)                   where it can be had: ℓ as a sum of `Piece`s, for the interior-point method
 
 The methods use plain arithmetic only: the same text runs in Python (tests, tables) and, through the functions `value`,
 `slope`, … below, inside compiled kernels.
@@ -33,6 +36,7 @@ __all__ = [
     "Loss",
     "OneSided",
     "Pinball",
+    "RegressionLoss",
     "SmoothedHinge",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
@@ -79,6 +83,17 @@ class Loss(Protocol):
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         """The best new value of one dual variable."""
+
+
+class RegressionLoss(Loss, Protocol):
+    """What a loss of numbers provides as well."""
+
+    @property
+    def degree(self) -> int:
+        """k in ℓ(y, p) = s^k ℓ_s(y/s, p/s)."""
+
+    def scaled(self, s: float) -> "RegressionLoss":
+        """ℓ_s: the loss of targets divided by s."""
 
 
 LIMITS = {  # of a loss's numbers: the ends of an open interval

@@ -1,26 +1,36 @@
-"""The losses, by the names that estimators know. A new loss is a class in a file of this package, and a line here."""
+"""The losses. A new loss is a class in a file of this package, and a line here: for files, and for its name.
 
+Its name, for estimators, is that of its class in lower case: SquaredHinge is "squared_hinge". A loss that has a name
+has defaults for all its numbers.
+"""
+
+import re
 from typing import Any
 
 from primalsvm.losses.margin import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from primalsvm.losses.novelty import OneSided
 from primalsvm.losses.regression import EpsilonInsensitive, Huber, Pinball, SquaredEpsilonInsensitive
 
-MARGIN_LOSSES: dict[str, Any] = {  # of signs
-    "hinge": Hinge,
-    "squared_hinge": SquaredHinge,
-    "smoothed_hinge": SmoothedHinge,
-    "logistic": Logistic,
+LOSSES: dict[str, Any] = {  # by the names of their classes
+    kind.__name__: kind
+    for kind in (
+        *(Hinge, SquaredHinge, SmoothedHinge, Logistic),  # of signs
+        *(EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Pinball),  # of numbers
+        OneSided,  # of the one-class problem
+    )
 }
-REGRESSION_LOSSES: dict[str, Any] = {  # of numbers
-    "epsilon_insensitive": EpsilonInsensitive,
-    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
-    "huber": Huber,
-    "pinball": Pinball,
-}
-LOSSES: dict[str, Any] = {  # by the names of their classes, for files
-    kind.__name__: kind for kind in (*MARGIN_LOSSES.values(), *REGRESSION_LOSSES.values(), OneSided)
-}
+
+
+def named_losses(of_signs: bool) -> dict[str, Any]:
+    """The losses of signs, or of numbers, by the names that estimators know.
+
+    Examples
+    --------
+    >>> list(named_losses(of_signs=True))
+    ['hinge', 'squared_hinge', 'smoothed_hinge', 'logistic']
+    """
+    kinds = [kind for kind in LOSSES.values() if kind is not OneSided and kind().of_signs == of_signs]
+    return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in kinds}
 
 
 def by_name(loss: Any) -> Any:
@@ -35,9 +45,10 @@ def by_name(loss: Any) -> Any:
         if isinstance(loss, type) or not hasattr(loss, "dual_step"):
             raise TypeError(f"loss must be a name or a loss object such as Hinge(), got {loss!r}")
         return loss
-    if loss not in MARGIN_LOSSES:
-        raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(MARGIN_LOSSES)} or give a loss object")
-    return MARGIN_LOSSES[loss]()
+    known = named_losses(of_signs=True)
+    if loss not in known:
+        raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object")
+    return known[loss]()
 
 
 def regression_loss(name: str, epsilon: float, quantile: float) -> Any:
@@ -49,5 +60,5 @@ def regression_loss(name: str, epsilon: float, quantile: float) -> Any:
     Huber(delta=1.5)
     """
     given = {"epsilon": epsilon, "delta": epsilon, "tau": quantile}
-    kind = REGRESSION_LOSSES[name]
-    return kind(*(given[field] for field in kind._fields))
+    kind = named_losses(of_signs=False)[name]
+    return kind(**{field: given[field] for field in kind._fields if field in given})

@@ -61,7 +61,7 @@ def mapped_dataset(
     """
     m, size = block.shape[0], dtype.itemsize
     if passes_only and isinstance(feature_map, NystroemMap):
-        values = feature_map.unwhitened
+        values = feature_map.kernel_values
         if m >= ROWS_PER_LANDMARK * values.n_components and m * values.n_components * size <= budget:
             kept = Dense(feature_matrix(values, block, threads, dtype))
             return Whitened(kept, feature_map.whitening, weights, threads)

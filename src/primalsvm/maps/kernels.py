@@ -89,51 +89,51 @@ class RelativeSquare(NamedTuple):
     unused: int = 0
 
 
-def extra(term: Any, s: Any, t: Any) -> Any:
+def term_difference(term: Any, s: Any, t: Any) -> Any:
     """term(s, t) − term(0, t)."""
 
 
-@implement(extra, Product)
-def _extra_product(term, s, t):  # type: ignore[no-untyped-def]  # compiled
+@implement(term_difference, Product)
+def _difference_product(term, s, t):  # type: ignore[no-untyped-def]  # compiled
     return s * t
 
 
-@implement(extra, Distance)
-def _extra_distance(term, s, t):  # type: ignore[no-untyped-def]  # compiled
+@implement(term_difference, Distance)
+def _difference_distance(term, s, t):  # type: ignore[no-untyped-def]  # compiled
     return abs(s - t) - abs(t)
 
 
-@implement(extra, RelativeSquare)
-def _extra_relative_square(term, s, t):  # type: ignore[no-untyped-def]  # compiled
+@implement(term_difference, RelativeSquare)
+def _difference_relative_square(term, s, t):  # type: ignore[no-untyped-def]  # compiled
     return ((s - t) * (s - t) / (s + t) if s + t > 0 else s * 0) - t
 
 
-def entries(rows: Any, i: Any, everything: Any) -> Any:
-    """Indices and values of the stored entries of row i; `everything` are the indices of a dense row."""
+def entries(rows: Any, i: Any, dense_indices: Any) -> Any:
+    """Indices and values of the stored entries of row i; `dense_indices` are the indices of a dense row."""
 
 
 @implement(entries, CSR)
-def _csr_entries(rows, i, everything):  # type: ignore[no-untyped-def]  # compiled
+def _csr_entries(rows, i, dense_indices):  # type: ignore[no-untyped-def]  # compiled
     start, stop = rows.indptr[i], rows.indptr[i + 1]
     return rows.indices[start:stop], rows.data[start:stop]
 
 
 @implement(entries, Dense)
-def _dense_entries(rows, i, everything):  # type: ignore[no-untyped-def]  # compiled
-    return everything, rows.values[i]
+def _dense_entries(rows, i, dense_indices):  # type: ignore[no-untyped-def]  # compiled
+    return dense_indices, rows.values[i]
 
 
 @kernel
-def add_extras(term, rows, columns, everything, out):  # type: ignore[no-untyped-def]  # compiled
+def add_differences(term, rows, columns, dense_indices, out):  # type: ignore[no-untyped-def]  # compiled
     """out[i, l] += Σⱼ term(xᵢⱼ, tₗⱼ) − term(0, tₗⱼ)."""
     for i in range(out.shape[0]):
         line = out[i]
-        indices, values = entries(rows, i, everything)
+        indices, values = entries(rows, i, dense_indices)
         for k in range(indices.shape[0]):
             t = columns[indices[k]]
             s = columns.dtype.type(values[k])
             for j in range(t.shape[0]):
-                line[j] += extra(term, s, t[j])
+                line[j] += term_difference(term, s, t[j])
 
 
 def sums(term: Any, rows: Block, points: Points, at_zero: Vector | float) -> Matrix:
@@ -142,8 +142,8 @@ def sums(term: Any, rows: Block, points: Points, at_zero: Vector | float) -> Mat
     n, s = columns.shape
     out = np.empty((rows.shape[0], s), columns.dtype)
     out[:] = at_zero
-    everything = np.arange(0 if rows.sparse else n, dtype=np.uint32)
-    add_extras(term, rows, columns, everything, out)
+    dense_indices = np.arange(0 if rows.sparse else n, dtype=np.uint32)
+    add_differences(term, rows, columns, dense_indices, out)
     return out
 
 

@@ -64,13 +64,13 @@ class NystroemMap:
         return found
 
     @property
-    def unwhitened(self) -> KernelValues:
+    def kernel_values(self) -> KernelValues:
         """k(S, x): φ without the whitening."""
         return KernelValues(self.kernel, self.points)
 
     def scorer(self, gamma: Vector) -> tuple[KernelValues, Vector]:
         """A cheaper map and weights with the same scores: k(S, x) and α_S."""
-        return self.unwhitened, self.expansion(gamma)
+        return self.kernel_values, self.expansion(gamma)
 
     def expansion(self, gamma: Vector) -> Vector:
         """α_S with ⟨γ, φ(x)⟩ = Σ_l α_l k(t_l, x)."""

@@ -25,23 +25,38 @@ from primalsvm.objective import Evaluation, Objective, Problem
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD
-from primalsvm.solvers.protocol import Point, Run
+from primalsvm.solvers.protocol import Point, Run, SolverState
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathStart
 
+# In place of 0 in a denominator.
 TINY = 1e-300
-LEAST_RATIO, MOST_RATIO = 0.2, 5.0  # of a true gap and its estimate, as far as it is believed
-CHUNK = 65_536  # rows between two looks at the clock
-SHARED_BYTES = 2**21  # of rows that problems take turns on: they stay in the cache from one to the next
-BYTES_PER_WEIGHT = 32  # of such rows for each weight: a turn reads the weights again, which must not cost more
-LEAST_CHUNK = 256  # rows: a chunk of fewer takes less than the call
-CHUNK_PER_THREAD = 16_384  # rows between two merges: few enough to converge like one thread
-CAUTIOUS_SWEEPS = 10  # after which the threads' changes overlap less
-RELAXATION = 1.4  # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less)
-RELAXED_FROM = 5  # sweeps: before, larger steps only add to the oscillation
-SHORT_MEMORY, LONG_MEMORY = 0.4, 0.7  # share of the past in the running mean of w, early and late (text: ± 0.1 best)
-RECENT_SHARE = 6.0  # between the two it is 1 − 6/epoch: the mean is over about the last sixth of the sweeps
-FREE_STRENGTH = 0.05  # ρ / mean‖x‖² for a free intercept (measured on text and a9a: 0.03 to 0.1 best, 1 twice as slow)
-GROWING_SWEEP_FROM = 20.0  # λm / mean‖x‖² from which the growing first sweep pays (measured: 50 yes, 5 no, 0.5 harm)
+# The ratio of the true gap to its estimate is clipped to this range.
+LEAST_RATIO, MOST_RATIO = 0.2, 5.0
+# The clock is read after this many rows.
+CHUNK = 65_536
+# Problems take turns on about this many bytes of rows, so that the rows stay in the cache between the turns.
+SHARED_BYTES = 2**21
+# Problems take turns on at least this many bytes of rows for each feature: every turn reads its weights again, and this
+# must not cost more than the rows.
+BYTES_PER_WEIGHT = 32
+# A chunk has at least this many rows: fewer rows take less time than the call.
+LEAST_CHUNK = 256
+# A thread visits this many rows between two merges: few enough to converge like one thread.
+CHUNK_PER_THREAD = 16_384
+# After this many sweeps the changes of the threads overlap less, and σ′ is smaller.
+CAUTIOUS_SWEEPS = 10
+# ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less).
+RELAXATION = 1.4
+# ω is 1 before this sweep, as larger steps would only add to the oscillation.
+RELAXED_FROM = 5
+# The share of the past in the running mean of w, early and late (text: ± 0.1 is best).
+SHORT_MEMORY, LONG_MEMORY = 0.4, 0.7
+# Between the two the share is 1 − 6/epoch: the mean is over about the last sixth of the sweeps.
+RECENT_SHARE = 6.0
+# ρ / mean‖x‖² for a free intercept (text and a9a: 0.03 to 0.1 are best, 1 is twice as slow).
+FREE_STRENGTH = 0.05
+# The first sweep grows if λm / mean‖x‖² is at least this (measured: at 50 it helps, at 5 not, at 0.5 it does harm).
+GROWING_SWEEP_FROM = 20.0
 
 
 class Frame(NamedTuple):
@@ -55,11 +70,11 @@ class Frame(NamedTuple):
     seen: float  # Σc of the rows seen so far; `total` after the first sweep
     threads: float  # rows that all threads visit while one thread visits one
     relaxation: float  # ω
-    sigma: float  # σ′ of CoCoA+: how many times over a thread counts its own changes, for those of the others
+    sigma: float  # σ′ of CoCoA+: how many times a thread counts its own changes, to allow for those of the others
 
 
 class Outcome(NamedTuple):
-    """What a chunk of steps did."""
+    """The changes by a chunk of steps."""
 
     beta: float  # change of β
     gain: float  # change of Σ cᵢ (−ℓ*(−αᵢ))
@@ -138,8 +153,8 @@ def merge_changes(v, copies, sigma):  # type: ignore[no-untyped-def]  # compiled
 class Shrinking(NamedTuple):
     """Which rows are inactive: those with skip > 0."""
 
-    skip: Vector  # sweeps that will leave the row out; empty: no row is ever left out
-    pause: Vector  # how many sweeps left it out the last time; 0: it has moved since
+    skip: Vector  # the number of coming sweeps that leave the row out; empty: without shrinking
+    pause: Vector  # the number of sweeps that left the row out the last time; 0: it has moved since
 
     @classmethod
     def of(cls, m: int) -> "Shrinking":
@@ -148,7 +163,7 @@ class Shrinking(NamedTuple):
 
 
 class VisitedRows(NamedTuple):
-    """Rows that sweeps go over, with what is kept of each."""
+    """Rows that sweeps visit, with their α, norms and shrinking."""
 
     batch: Batch
     alpha: Vector
@@ -158,8 +173,8 @@ class VisitedRows(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class AscentState:
-    """What dual ascent of every kind remembers between two chunks."""
+class AscentState(SolverState):
+    """The state of dual ascent of every kind between two chunks."""
 
     lam: float
     target: float
@@ -173,31 +188,26 @@ class AscentState:
     centre: float  # b₀
     strength: float  # ρ
     mean_norm: float  # of ‖x‖², about
-    growing: bool  # the first sweep is over the rows seen so far
+    growing: bool  # whether the first sweep solves the problem of the rows seen so far
     seen: float  # their Σc
     mean_v: Vector  # running means over the sweeps
     mean_beta: float = 0.0
     thread_v: Vector  # scratch memory: a v for each thread
-    sweep_gap: float = 0.0  # what this sweep has added up so far
-    lagging_gap: float = np.inf  # what the last one added up
-    primal: float = np.inf  # P that the last sweeps suggest,
-    dual: float = 0.0  # … D,
-    estimate: float = np.inf  # … and the relative gap
+    sweep_gap: float = 0.0  # the sum of row gaps in this sweep so far
+    lagging_gap: float = np.inf  # the gap from the last sweep
+    primal: float = np.inf  # P, estimated from the last sweeps
+    dual: float = 0.0  # D, estimated likewise
+    estimate: float = np.inf  # the relative gap of these two
     gap_ratio: float = 1.0  # true gap / estimate, at the last evaluation
     work: int = 0  # rows visited since the last evaluation
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
 
     @property
     def rough(self) -> bool:
-        """Whether the estimate is that of a growing first sweep: of another kind than those that follow."""
+        """Whether the estimate is from a growing first sweep, which is computed in another way than later ones."""
         return self.growing and self.epoch <= 1.0
 
     def frame(self, total: float, threads: int) -> Frame:
-        """The scalars that a chunk starts from."""
+        """The scalars at the start of a chunk."""
         sigma = float(threads) if self.epoch < CAUTIOUS_SWEEPS else 0.5 * (1.0 + threads)
         relaxation = 1.0 if self.epoch < RELAXED_FROM else RELAXATION
         return Frame(
@@ -205,7 +215,7 @@ class AscentState:
         )  # fmt: skip
 
     def add(self, outcome: Outcome, step: float = 1.0) -> None:
-        """Add what a chunk did, taken with the given step."""
+        """Add the changes by a chunk, times a step."""
         self.beta += step * outcome.beta
         self.dual_sum += step * outcome.gain
         self.sweep_gap += outcome.gap
@@ -222,7 +232,7 @@ def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **
     known = known_point(previous, m)
     mean_norm = float(data.squared_norms().mean())
     if known is not None:
-        alpha = objective.clipped(known[0])
+        alpha = objective.clip_alpha(known[0])
     else:
         alpha = data.zeros()
         if problem.tilt:
@@ -236,9 +246,9 @@ def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **
         centre = 0.0
     elif known is not None:
         centre = known[1]
-    elif problem.tilt:  # all of α moves at once otherwise: w(α) is the mean row, and a quantile its b
+    elif problem.tilt:  # w(α) is the mean row, and its best b a quantile; from b = 0 all of α would move at once
         centre = objective.best_intercept(data.scores(v / (problem.lam * objective.total)))
-    else:  # with classes of unequal size, or far-off targets, it takes many sweeps to get even there
+    else:  # from b = 0 it would take many sweeps to get here, if classes are unbalanced or targets far from 0
         centre = objective.best_constant()
     return kind(
         lam=problem.lam,
@@ -262,7 +272,7 @@ def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **
 
 
 def known_point(previous: Any, m: int) -> tuple[Vector, float] | None:
-    """α and b₀ of what a run may start from, if it is a dual point of so many rows.
+    """α and b₀ of a previous state or point, if it has a dual point of m rows; else None.
 
     Examples
     --------
@@ -287,16 +297,16 @@ def strength_of(problem: Problem, mean_norm: float) -> float:
     >>> strength_of(Problem(Hinge(), 1.0, "penalized"), 40.0), strength_of(Problem(Hinge(), 1.0, "free"), 40.0)
     (1.0, 2.0)
     """
-    free = FREE_STRENGTH * mean_norm or 1.0  # where all rows are 0, b still has to move
+    free = FREE_STRENGTH * mean_norm or 1.0  # if all rows are 0, b still has to move
     return {"none": 0.0, "penalized": 1.0, "free": free}[problem.intercept]
 
 
 def chunk_length(data: Dataset, shared: bool = False) -> int:
-    """Rows to visit between two looks at the clock, two merges of the threads' changes, or two problems' turns."""
+    """Rows to visit until the clock is read, the threads' changes are merged, or the next problem has its turn."""
     m, d = data.shape
     size = data.threads.size
     if size > 1:
-        worthwhile = 4 * d * m // max(data.entries, 1)  # rows whose work outweighs the copies of v
+        worthwhile = 4 * d * m // max(data.entries, 1)  # rows that take more work than copying v
         return size * max(CHUNK_PER_THREAD, worthwhile)
     if shared:
         per_row = max(1, data.nbytes // m)
@@ -362,13 +372,13 @@ def memory_after(epoch: float, early: float = 0.0) -> float:
     >>> memory_after(2), memory_after(100)
     (0.0, 0.7)
     """
-    if epoch <= 2.0:  # the first sweep is far from anything
+    if epoch <= 2.0:  # the first sweep is far from the solution
         return early if epoch > 1.0 else 0.0
     return min(max(1.0 - RECENT_SHARE / epoch, SHORT_MEMORY), LONG_MEMORY)
 
 
 def close_sweep(objective: Objective, state: AscentState, early: float = 0.0) -> float:
-    """Update the running means and the intercept's centre; returns the gap that the sweep has added up."""
+    """Update the running means and the intercept's centre; returns the sum of row gaps in the sweep, as a gap."""
     total = objective.total
     state.seen = total
     past = memory_after(state.epoch, early)
@@ -383,15 +393,15 @@ def close_sweep(objective: Objective, state: AscentState, early: float = 0.0) ->
 
 
 def estimate_gap(objective: Objective, state: AscentState, gap: float) -> bool:
-    """Estimate P, D and the relative gap, given what the sweep has added up; whether it may be small enough."""
+    """Estimate P, D and the relative gap from the gap of the sweep; whether the target may be reached."""
     total = objective.total
     s = 1.0 / (state.lam * total)
     b = 0.0 if objective.free else state.strength * s * state.beta
     dual = state.dual_sum / total - objective.regularizer(s * state.v, b)
-    if state.rough:  # what was added up is the loss of rows never seen before; each is off by a step of its own now
+    if state.rough:  # the sum is the loss of rows not seen before; now each row is off by about a step of its own
         squares = float(objective.data.reduce(sums.weighted_squares, objective.data.weights, state.alpha))
         now = s / total / 2.0 * (state.mean_norm + state.strength) * squares
-    else:  # each row's gap was measured before its step, so the sum lags behind by about one sweep's progress
+    else:  # each gap was measured before the step of its row, so the sum lags behind by about one sweep
         now = gap * min(1.0, gap / state.lagging_gap) if 0.0 < state.lagging_gap < np.inf else gap
     state.lagging_gap = gap
     state.primal, state.dual, state.estimate = dual + now, dual, relative_gap(dual + now, dual)
@@ -407,7 +417,7 @@ def own_point(objective: Objective, state: AscentState) -> tuple[Vector, float]:
 
 
 def observe_gap(state: AscentState, evaluation: Evaluation) -> float:
-    """Take note of how far the estimate was off; returns the relative gap."""
+    """Update the ratio of the true gap to its estimate; returns the true relative gap."""
     gap = relative_gap(evaluation.primal, evaluation.dual)
     if 0.0 < state.estimate < np.inf and not state.rough:
         state.gap_ratio = gap_ratio(gap, state.estimate)
@@ -416,7 +426,7 @@ def observe_gap(state: AscentState, evaluation: Evaluation) -> float:
 
 
 def gap_ratio(gap: float, estimate: float) -> float:
-    """True gap / estimate, within reason.
+    """True gap / estimate, clipped.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class Asset(StochasticSolver):
     Parameters
     ----------
     n_iter : int or None
-        N, the number of steps, which then are all taken; None: until the certified relative gap reaches `tol`.
+        N, the exact number of steps; None: until the certified relative gap reaches `tol`.
     batch_size : int
         k, the rows in a step.
     sampling : {"blocks", "epochs", "iid", "distinct"}
@@ -48,7 +48,7 @@ class Asset(StochasticSolver):
         ρ in [0, 1): average from step N̄ = ⌈ρN⌉ on. Without an N (`n_iter=None`, streams), over the steps since the last
         power of two, or somewhat more. None: no average, the last iterate is returned.
     average_last : int or None
-        Average the last so many steps instead, N̄ = N − `average_last` (the paper: 100). In a stream between one and two
+        Average this many last steps instead, N̄ = N − `average_last` (the paper: 100). In a stream between one and two
         times as many.
     strongly_convex : bool
         ASSET*: steps of 1/(λj). Needs a problem without free intercept.
@@ -92,7 +92,7 @@ class Asset(StochasticSolver):
 
     @property
     def sample(self) -> int:
-        """Rows that tell how long rows are."""
+        """The number of rows that R and D_G are estimated from."""
         return self.M
 
     @property

@@ -7,14 +7,14 @@
             `SWEEPS` times: coordinate ascent over B, in a fresh order               `ascent.ascend`
             write α_B
 
-A block takes its runs from far-apart places, so that it looks like all rows even where a file is sorted by label. What
-is kept of v, the intercept and the mean of w is as in `dual_ascent`. α is a handle, in a file; in memory are the
-labels, a block of the rows, and vectors of the size of w (to evaluate with a free intercept, also two more handles).
+The runs of a block are from far-apart places, so that a block resembles all rows even if the file is sorted by label.
+v, the intercept and the mean of w are as in `dual_ascent`. α is a handle, in a file; in memory are the labels, a block
+of rows, and vectors of the size of w (and two more handles, to evaluate with a free intercept).
 
-Reading a block costs about as much as a sweep over it. A second sweep makes more of what was read (text, λ = 1e-6: a
-third fewer epochs; a third and a fifth sweep gain less than they cost), as rows that do not move are left out of it.
+Reading a block costs about as much as a sweep over it. A second sweep saves reading (text, λ = 1e-6: a third fewer
+epochs) and leaves out rows that do not move. More than two sweeps gain less than they cost.
 
-Certificate. v = Σ cᵢ αᵢ xᵢ is known: P, and what D needs with a free intercept, take one more pass.
+Certificate. v = Σ cᵢ αᵢ xᵢ is known, so P, and D with a free intercept, take one more pass.
 """
 
 from dataclasses import dataclass, field
@@ -43,14 +43,17 @@ from primalsvm.solvers.dual_ascent import EXACT_V_BELOW, WORK_PER_EVALUATION
 from primalsvm.solvers.order import empty_order, write_order
 from primalsvm.solvers.protocol import Run, Traits
 
-RUNS = 32  # in a block: so few that each is read at the speed of the disk (60 MB: 1 MB of each column)
-SWEEPS = 2  # over a block that has been read
-BLOCK_BYTES = 2**28  # at most, also where memory would hold more: a block is what Ctrl-C has to wait for
+# The number of runs in a block: so few that each is read at the speed of the disk (60 MB: 1 MB of each column).
+RUNS = 32
+# The number of sweeps over a block that has been read.
+SWEEPS = 2
+# A block takes at most this many bytes, even if memory would hold more, because Ctrl-C waits for the end of a block.
+BLOCK_BYTES = 2**28
 
 
 @dataclass(kw_only=True)
 class BlockState(AscentState):
-    """All that the solver remembers between two blocks."""
+    """The state between two blocks."""
 
     run_length: int  # rows in a run
     runs: Vector = field(default_factory=lambda: np.zeros(0, np.int64))  # not read yet in this epoch
@@ -58,7 +61,7 @@ class BlockState(AscentState):
 
 @dataclass(frozen=True)
 class BlockAscent:
-    """Dual coordinate ascent over blocks of rows, which are read from files.
+    """Dual coordinate ascent over blocks of rows that are read from files.
 
     Examples
     --------
@@ -99,7 +102,7 @@ class BlockAscent:
                 visit(objective, rows, state, rows.order[first : min(first + at_once, n_active)])
             if sweep == 0:
                 first_gap, seen = state.sweep_gap, state.seen
-        state.sweep_gap, state.seen = first_gap, seen  # those of one sweep over all rows
+        state.sweep_gap, state.seen = first_gap, seen  # as one sweep over all rows would give them
         state.alpha[chosen] = rows.alpha
         state.epoch += chosen.shape[0] / m
         state.worth_evaluating = False
@@ -115,14 +118,14 @@ class BlockAscent:
         data, alpha = objective.data, state.alpha
         combination = v = data.combine(alpha) if state.target < EXACT_V_BELOW else state.v
         w, b = own_point(objective, state)
-        allowed = objective.balanced(alpha)
+        allowed = objective.balance_alpha(alpha)
         if allowed is alpha:
             scores = data.scores(w)
         else:  # both in one pass
             scores, change = data.zeros(), data.map(sums.difference, allowed, alpha)
             moved = data.reduce(partial(scores_and_combination, w), scores, data.weights, change, rows=True)
             combination = v + moved
-        dual = objective.dual_value(allowed, *objective.combined(allowed, combination))
+        dual = objective.dual_value(allowed, *objective.primal_point(allowed, combination))
         if objective.free:
             b = objective.best_intercept(scores, b)
         return Evaluation(w, b, objective.value_at(scores, w, b), dual, details=v)
@@ -132,7 +135,7 @@ class BlockAscent:
         return own_point(objective, state)
 
     def observe(self, objective: Objective, state: BlockState, evaluation: Evaluation) -> None:
-        """Take note of how far the estimate was off."""
+        """Update v and the ratio of the true gap to its estimate."""
         state.v = evaluation.details
         observe_gap(state, evaluation)
 
@@ -146,7 +149,7 @@ def scores_and_combination(w: Vector, block: Block, scores: Vector, weight: Weig
 
 
 def rows_in_run(data: Dataset) -> int:
-    """Neighbours that are read together: so many that `RUNS` runs are a block."""
+    """The number of neighbouring rows that are read together: `RUNS` runs are a block."""
     return max(1, int(min(data.bytes_at_once, BLOCK_BYTES)) * data.shape[0] // max(data.nbytes, 1) // RUNS)
 
 
@@ -163,7 +166,7 @@ def rows_of(runs: Vector, length: int, m: int) -> Vector:
 
 
 def read_rows(objective: Objective, chosen: Vector, state: BlockState) -> VisitedRows:
-    """The chosen rows, with what is kept of each while they are in memory."""
+    """The chosen rows with their α, for as long as they are in memory."""
     data, n = objective.data, chosen.shape[0]
     return VisitedRows(
         batch=Batch(data.take(chosen), data.get(objective.y, chosen), data.get(data.weights, chosen)),

@@ -1,35 +1,49 @@
 """What solvers cost, counted in operations: the time of visiting a dense entry once, about a nanosecond.
 
 The counts decide which solver is tried, and when it hands over (`policy`, `sequence`). They depend on shapes and on
-work done, never on the clock, so that a fit uses the same solvers every time and everywhere. Their units were measured
-once, on one core with AVX-512: dual ascent visits an entry of a dense row in 0.8 to 1.1 ns, of a sparse row in 2 ns and
-needs 50 ns for each row; a pass over all rows reads a dense entry in 0.4 ns; BLAS does a multiply-add in 0.022 ns.
+work done, never on the clock, so that a fit uses the same solvers every time and on every machine. The units were
+measured once, on one core with AVX-512: dual ascent visits an entry of a dense row in 0.8 to 1.1 ns, of a sparse row in
+2 ns, and needs 50 ns for each row; a pass over all rows reads a dense entry in 0.4 ns; BLAS does a multiply-add in
+0.022 ns.
 """
 
 from typing import NamedTuple
 
 from primalsvm.data import Dataset
 
-SPARSE_ENTRY = 2.0  # of a visit, or a pass
+# A visit to an entry of a sparse row, or a pass over it.
+SPARSE_ENTRY = 2.0
+# A pass over an entry of a dense row.
 DENSE_PASS = 0.4
-ROW = 50.0  # of a visit, beside its entries
-JOINT_ROW, JOINT_ENTRY, JOINT_SPARSE_ENTRY = 5.0, 0.1, 0.8  # of many problems at once, for each (letter, text)
-BLAS = 0.022  # of a multiply-add
-LARGEST_FACTOR = 8192  # equations of a factorised system, at most: 512 MB; OpenBLAS crashes with 16,000 (12,000 work)
-PRODUCTS = 100  # conjugate-gradient steps for a larger one
-SWEEP, NEWTON_STEP, INTERIOR_STEP = 5e4, 2.5e5, 7e5  # of Python, whatever the size
-SCATTER = 4.0  # of adding a product of two sparse entries to a matrix
-NEWTON_STEPS = 25  # seen: 5 to 60 where it is good at all
-# Its first steps look at a sample of the rows, if it can have so many rows per feature and so many entries, and is at
-# most this share of all rows; fewer steps then look at all of them.
+# A visit to a row, in addition to its entries.
+ROW = 50.0
+# A visit to a row and to an entry for many problems at once, for each problem (measured on letter and text).
+JOINT_ROW, JOINT_ENTRY, JOINT_SPARSE_ENTRY = 5.0, 0.1, 0.8
+# A multiply-add in BLAS.
+BLAS = 0.022
+# A factorised system has at most this many equations: 512 MB. OpenBLAS crashes with 16,000; 12,000 work.
+LARGEST_FACTOR = 8192
+# A larger system takes this many conjugate-gradient steps.
+PRODUCTS = 100
+# The time in Python of a sweep and of steps, whatever the size.
+SWEEP, NEWTON_STEP, INTERIOR_STEP = 5e4, 2.5e5, 7e5
+# Adding a product of two sparse entries to a matrix.
+SCATTER = 4.0
+# Newton is expected to take this many steps (measured: 5 to 60 where it is useful).
+NEWTON_STEPS = 25
+# Newton's first steps use a sample if one with this many rows per feature and this many entries is at most this share
+# of all rows. All rows are then used by the last number of steps only.
 SAMPLE_ROWS, SAMPLE_ENTRIES, SAMPLE_SHARE, STEPS_AFTER_SAMPLES = 10, 2**20, 0.25, 8
-NEWTON_PASSES = 3  # a step: scores of the direction, the line search, the gradient
-INTERIOR_STEPS = 25  # seen: 6 to 40
-INTERIOR_PASSES = 10  # a step: right-hand sides, scores, and a conjugate-gradient step for each of two directions
+# A Newton step makes three passes: scores of the direction, the line search, the gradient.
+NEWTON_PASSES = 3
+# The interior-point method is expected to take this many steps (measured: 6 to 40).
+INTERIOR_STEPS = 25
+# Passes of an interior-point step: right-hand sides, scores, and a conjugate-gradient step for each of two directions.
+INTERIOR_PASSES = 10
 
 
 class Size(NamedTuple):
-    """What decides the cost: m rows of d features, the number of stored entries, and whether they are sparse."""
+    """What costs depend on: m rows of d features, the number of stored entries, and whether they are sparse."""
 
     m: int
     d: int
@@ -38,28 +52,28 @@ class Size(NamedTuple):
 
     @classmethod
     def of(cls, data: Dataset) -> "Size":
-        """That of the rows of a data set."""
+        """The size of a data set."""
         return cls(*data.shape, data.entries, data.sparse)
 
 
 def visits(size: Size) -> float:
-    """Of a visit of dual ascent to every row."""
+    """Operations of a visit of dual ascent to every row."""
     return SWEEP + ROW * size.m + size.entries * (SPARSE_ENTRY if size.sparse else 1.0)
 
 
 def joint_visits(size: Size, count: int) -> float:
-    """Of a visit to every row for each of `count` problems that are solved at once: rows are read once for all."""
+    """Operations, for each of `count` problems, of a visit to every row for all problems at once."""
     entry = JOINT_SPARSE_ENTRY if size.sparse else JOINT_ENTRY
     return (SWEEP + ROW * size.m) / count + JOINT_ROW * size.m + entry * size.entries
 
 
 def one_pass(size: Size) -> float:
-    """Of scores of all rows, or of a combination of them."""
+    """Operations of the scores of all rows, or of a combination of them."""
     return size.entries * (SPARSE_ENTRY if size.sparse else DENSE_PASS)
 
 
 def squares(size: Size) -> float:
-    """Of Σ h x xᵀ over all rows."""
+    """Operations of Σ h x xᵀ over all rows."""
     m, d = size[:2]
     dense = BLAS * m * float(d) * d
     if not size.sparse:
@@ -68,12 +82,12 @@ def squares(size: Size) -> float:
 
 
 def factorisation(n: int) -> float:
-    """Of Cholesky's factorisation of a matrix of n rows."""
+    """Operations of the Cholesky factorisation of a matrix of n rows."""
     return BLAS * float(n) ** 3 / 3.0
 
 
 def products_of_rows(size: Size, n: int | None = None) -> float:
-    """Of ⟨xᵢ, xⱼ⟩ for all pairs of rows, or of n of them."""
+    """Operations of ⟨xᵢ, xⱼ⟩ for all pairs of rows, or of n of them."""
     m, d = size[:2]
     n = m if n is None else n
     if size.sparse:
@@ -82,30 +96,30 @@ def products_of_rows(size: Size, n: int | None = None) -> float:
 
 
 def row_system(size: Size, n: int) -> float:
-    """Of a system with one equation for each of n rows."""
+    """Operations of a system with one equation for each of n rows."""
     return products_of_rows(size, n) + factorisation(n)
 
 
 def prefers_rows(size: Size) -> bool:
-    """Whether a system with one equation a row takes less than one with an equation a feature."""
+    """Whether a system with one equation a row costs less than one with one equation a feature."""
     m, d = size[:2]
     return m <= LARGEST_FACTOR and (d >= LARGEST_FACTOR or factorisation(m) < squares(size) + factorisation(d))
 
 
 def interior_step(size: Size) -> float:
-    """Of a step of the interior-point method: a factorisation, and the passes of two directions."""
+    """Operations of a step of the interior-point method: a factorisation, and the passes of two directions."""
     m, d = size[:2]
     system = factorisation(m) if prefers_rows(size) else squares(size) + factorisation(d)
     return INTERIOR_STEP + system + INTERIOR_PASSES * one_pass(size)
 
 
 def interior_point(size: Size) -> float:
-    """Of solving with the interior-point method, about."""
+    """Expected operations of the interior-point method."""
     return INTERIOR_STEPS * interior_step(size) + (products_of_rows(size) if prefers_rows(size) else 0.0)
 
 
 def newton(size: Size) -> float:
-    """Of solving with Newton's method, about: most rows are counted twice, and each step is a pass and a system."""
+    """Expected operations of Newton's method: passes and a system in each step; Σ h x xᵀ is summed about twice."""
     m, d, *_ = size
     if min(m, d) > LARGEST_FACTOR:
         system = 2.0 * PRODUCTS * one_pass(size)

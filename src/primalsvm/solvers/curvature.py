@@ -1,13 +1,13 @@
-"""∇²Φ of `newton`: kept as a sum over rows, brought up to date by the rows that changed, and its systems solved.
+"""∇²Φ of `newton`: a sum over rows that is updated for the rows that change, and the solution of its systems.
 
-    H = (1/Σc) Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ,    (λI + H) δ = −g,    hᵢ with the weight cᵢ in it
+    H = (1/Σc) Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ,    (λI + H) δ = −g,    hᵢ includes the weight cᵢ
 
-From one step to the next most rows stay where they are, inside their domain or at its ends, and keep their hᵢ. So H is
-not summed anew: rows whose hᵢ has changed by more than a tenth are added with the difference.
+From one step to the next most rows stay inside their domain or at its ends, and keep their hᵢ. So H is updated: only
+rows whose hᵢ has changed by more than a tenth are added, with the difference.
 
-H only directs the steps. It is summed in single precision while the rounding is small against λ. Where neither the
-features nor the rows inside are few enough for a factorisation, conjugate gradients solve the systems, roughly. Systems
-with one equation a row, and copies of the rows inside, are for data sets whose rows have numbers.
+H only determines the direction of steps, so it is summed in single precision while the rounding is small compared with
+λ. If neither the features nor the rows inside are few enough for a factorisation, conjugate gradients solve the systems
+approximately. Systems with one equation a row, and copies of the rows inside, need rows with numbers.
 """
 
 from dataclasses import dataclass
@@ -23,26 +23,32 @@ from primalsvm.solvers.costs import LARGEST_FACTOR, PRODUCTS
 from primalsvm.solvers.proximal import assign, assign_changed, changes, divide
 from primalsvm.solvers.systems import Bordered, conjugate_gradients, factorise
 
-SINGLE_ENOUGH = 1.0  # rounding of a sum in single precision / λ, up to which it is harmless (0.01 to 100 are as good)
-CHANGED = 0.1  # of hᵢ: a smaller change is left for later (0 to 0.3 take the same work; 0.6 takes more steps)
-ROUGHLY = 0.05  # relative residual of a system that is solved by conjugate gradients: H only directs the steps
-COPIED_SHARE = 0.5  # of the rows: if fewer are inside, they are copied, so that passes over them read no others
-RIDGES = (0.0, 1e-14, 1e-10)  # times the diagonal: rounding of H, then far more; the first with which there is a factor
+# H is summed in single precision while the rounding of the sum is at most this multiple of λ (0.01 to 100: as good).
+SINGLE_ENOUGH = 1.0
+# A change of hᵢ below this share is not added yet (0 to 0.3 take the same work; 0.6 takes more steps).
+CHANGED = 0.1
+# Conjugate gradients stop at this relative residual: H only determines the direction of steps.
+ROUGHLY = 0.05
+# If at most this share of the rows is inside, these rows are copied, so that passes read no others.
+COPIED_SHARE = 0.5
+# The diagonal is raised by the first of these shares with which the factorisation succeeds: 0, the rounding of H, and
+# far more.
+RIDGES = (0.0, 1e-14, 1e-10)
 
 
 @dataclass
 class Curvature:
     """H, and the hᵢ that it was summed with."""
 
-    squares: Vector | None  # Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ, the lower triangle; None: it has to be summed
+    squares: Vector | None  # Σ hᵢ (xᵢ, 1)(xᵢ, 1)ᵀ, the lower triangle; None: not summed yet
     counted: Handle  # hᵢ
-    single: bool  # summed in single precision
-    largest: float  # ‖x‖² of a row, about; for sums in single precision
-    operations: float = 0.0  # since they were last taken
+    single: bool  # whether to sum in single precision
+    largest: float  # about the largest ‖x‖²; for sums in single precision
+    operations: float = 0.0  # since the last `take_operations`
 
     @classmethod
     def of(cls, data: Dataset) -> "Curvature":
-        """No row counted yet."""
+        """H = 0, with no row counted."""
         single = data.dtype != np.float64
         return cls(None, data.zeros(), single, float(data.squared_norms().max()) if single else 0.0)
 
@@ -60,7 +66,7 @@ class Curvature:
         return _rough_step(objective, h, inside, g, g_b)
 
     def take_operations(self) -> float:
-        """The operations since the last time."""
+        """The operations since the last call."""
         operations, self.operations = self.operations, 0.0
         return operations
 
@@ -74,7 +80,7 @@ class Curvature:
             if np.finfo(np.float32).eps * trace > SINGLE_ENOUGH * lam:
                 self.squares, self.single = None, False
         for ridge in RIDGES:
-            hessian = self._updated(data, h, inside) / total
+            hessian = self._update_squares(data, h, inside) / total
             hessian[np.arange(d), np.arange(d)] += lam
             if objective.intercept == "none":
                 hessian[d, :d] = 0.0
@@ -82,15 +88,15 @@ class Curvature:
             hessian[np.arange(d + 1), np.arange(d + 1)] *= 1.0 + ridge
             try:
                 factor = scipy.linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-            except np.linalg.LinAlgError:  # rounding: again with less of it, and with more on the diagonal
+            except np.linalg.LinAlgError:  # rounding: try again in double precision, with a larger diagonal
                 self.squares, self.single = None, False
                 continue
             step = -scipy.linalg.cho_solve(factor, np.append(g, g_b), check_finite=False)
             return step[:d], float(step[d])
         return -g / lam, 0.0
 
-    def _updated(self, data: Dataset, h: Handle, inside: int) -> Vector:
-        """The squares, after counting the rows that changed; or all anew, if those inside are fewer."""
+    def _update_squares(self, data: Dataset, h: Handle, inside: int) -> Vector:
+        """Update the squares by the rows that changed, or sum all rows inside again if these are fewer."""
         m, d = data.shape
         change, moved = h, inside
         if self.squares is not None:

@@ -1,21 +1,20 @@
-"""Cutting planes with quasi-Newton steps: for convex losses R of which only values and sub-gradients are at hand.
+"""Cutting planes with quasi-Newton steps, for convex losses R of which only values and sub-gradients are known.
 
-    repeat: (bound, w̃)   from the planes so far (`planes`): w̃ is where their model is least
-            δ = −H ∇P(w)   H by limited-memory BFGS                    while that lowers P fast
-              = w̃ − w      every other time, once P falls by less than tol · P a step
+    repeat: (bound, w̃)   from the planes so far (`planes`): w̃ minimises their model
+            δ = −H ∇P(w)   H by limited-memory BFGS                    while this lowers P fast
+              = w̃ − w      in every other step, once P falls by less than tol · P a step
             t              where the slope of P along δ is nearly 0
-            w ← w + t δ    if that is lower; the plane at w + t δ is added
-            and after δ = w̃ − w also the plane at w + (t + μ (1 − t)) δ
+            w ← w + t δ    if P is lower there; the plane at w + t δ is added
+            after δ = w̃ − w, the plane at w + (t + μ (1 − t)) δ is added as well
     until P(w) − bound ≤ tol · P(w)
 
-A plane at w proves P* ≥ P(w) − ‖∇P(w)‖²/(2λ). A mean over very many pairs is all but smooth: quasi-Newton steps make
-∇P vanish in tens of steps, where the model's own steps (Teo et al. 2010; Franc and Sonnenburg 2008, whose search and
-whose μ these are) take hundreds. With few pairs there is a kink at w*, which only planes from all its sides describe,
-and those are what the model's steps find. (100,000 rows, 50 features, λ = 1e-5: 16 to 33 steps, as against 140 to 210
-with the model's steps alone. 3,000 rows, 300 features, small queries, λ = 1e-4: 165 steps; with quasi-Newton's alone
-over 800.)
+A plane at w proves P* ≥ P(w) − ‖∇P(w)‖²/(2λ). A mean over very many pairs is nearly smooth: quasi-Newton steps reduce
+∇P to nearly 0 in tens of steps, where steps to w̃ (Teo et al. 2010; the search and μ are from Franc and Sonnenburg 2008)
+take hundreds. With few pairs P has a kink at w*, which only planes from all its sides describe; steps to w̃ find them.
+(100,000 rows, 50 features, λ = 1e-5: 16 to 33 steps, as against 140 to 210 with steps to w̃ alone. 3,000 rows, 300
+features, small queries, λ = 1e-4: 165 steps; with quasi-Newton steps alone over 800.)
 
-The search along δ looks at scores only, which change by t ⟨δ, xᵢ⟩: two passes over the rows a step.
+The search along δ reads scores only, which change by t ⟨δ, xᵢ⟩: two passes over the rows a step.
 """
 
 from dataclasses import dataclass, field
@@ -27,23 +26,34 @@ from primalsvm.data import Vector, inner
 from primalsvm.objective import Evaluation
 from primalsvm.ranking import Plane, RankingObjective
 from primalsvm.solvers.planes import Planes
-from primalsvm.solvers.protocol import Run, Traits
+from primalsvm.solvers.protocol import Run, SolverState, Traits
 
-MEMORY = 30  # steps that quasi-Newton remembers
-FLAT = 0.3  # of its slope at the start: how flat P is to be at the end of a quasi-Newton step,
-FLATTER = 0.1  # … and of a step to the model's least point
-TRIALS = 20  # of a step's length at most;
-KINKED = 10  # … with more than this, P has a kink there
-BEYOND = 0.1  # μ: of the way that is left to w̃, where another plane is taken
-MODEL_ACCURACY = 0.05  # of the gap: how well the best bound is found
-SHORTEST = 1e-4  # first trial of a step towards w̃
-EDGE = 0.1  # of the interval in which the slope changes sign: so far from its ends the next trial is
-CURVED = 1e-14  # cosine of a move and its change of gradient, from which it tells a curvature
-FUTILE = 30  # steps that change neither P nor the bound after which only rounding is left
+# The number of last steps that define H.
+MEMORY = 30
+# A quasi-Newton step ends where the slope of P along it is this share of the slope at its start.
+FLAT = 0.3
+# A step towards w̃ ends where the slope of P along it is this share of the slope at its start.
+FLATTER = 0.1
+# A search tries at most this many lengths.
+TRIALS = 20
+# If a search took more trials than this, P has a kink there.
+KINKED = 10
+# μ: a further plane is taken at this share of the remaining way to w̃.
+BEYOND = 0.1
+# The best bound is found up to this share of the gap.
+MODEL_ACCURACY = 0.05
+# The first trial of a step towards w̃ has at least this length.
+SHORTEST = 1e-4
+# A trial keeps this share of the interval, in which the slope changes sign, away from its ends.
+EDGE = 0.1
+# A step defines a curvature if the cosine between it and its change of gradient is above this.
+CURVED = 1e-14
+# After this many steps that change neither P nor the bound only rounding is left.
+FUTILE = 30
 
 
 @dataclass
-class CuttingState:
+class CuttingState(SolverState):
     """The best point so far, its scores and sub-gradient, and the planes."""
 
     w: Vector
@@ -55,16 +65,13 @@ class CuttingState:
     certify: bool
     bound: float = -np.inf
     least: Vector = field(default_factory=lambda: np.zeros(0))  # w̃
-    moves: list[Vector] = field(default_factory=list)  # the last changes of w,
-    changes: list[Vector] = field(default_factory=list)  # … and of ∇P with them
-    by_model: bool = True  # the next step goes to w̃;
-    length: float = 1.0  # … the last one of that kind was half as long
+    moves: list[Vector] = field(default_factory=list)  # the last changes of w
+    changes: list[Vector] = field(default_factory=list)  # the changes of ∇P by them
+    by_model: bool = True  # whether the next step goes towards w̃
+    length: float = 1.0  # twice the length of the last step towards w̃
     futile: int = 0
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = np.inf  # not counted
-    finished: bool = False
-    worth_evaluating: bool = True  # all is known: it costs nothing
+    operations: float = field(default=np.inf, kw_only=True)  # not counted
+    worth_evaluating: bool = field(default=True, kw_only=True)  # an evaluation costs nothing
 
     @property
     def gap(self) -> float:
@@ -93,7 +100,7 @@ class CuttingPlanes:
     traits: ClassVar[Traits] = Traits("passes")
 
     def start(self, objective: RankingObjective, run: Run, previous: Any = None) -> CuttingState:
-        """At w = 0, or where a previous run with as many features ended."""
+        """At w = 0, or at the end of a previous run with as many features."""
         d = objective.data.shape[1]
         w = np.zeros(d)
         if isinstance(previous, CuttingState) and previous.w.shape == (d,):
@@ -126,16 +133,16 @@ class CuttingPlanes:
         return state.w, 0.0
 
     def observe(self, objective: RankingObjective, state: CuttingState, evaluation: Evaluation) -> None:
-        """An evaluation shows nothing new."""
+        """Does nothing."""
 
 
 def continue_from(
     objective: RankingObjective, w: Vector, planes: Planes, target: float, certify: bool = True
 ) -> CuttingState:
-    """A state at w that knows some planes already, to which that at w is added."""
+    """A state at w with some planes, to which the plane at w is added."""
     scores = objective.scores(w)
     plane = objective.plane_at(scores)
-    g = objective.combined(plane.r)
+    g = objective.combine(plane.r)
     planes.add(plane.h, g)
     state = CuttingState(w, scores, g, objective.value_at(plane, scores, w), planes, target, certify)
     raise_bound(objective, state)
@@ -143,14 +150,14 @@ def continue_from(
 
 
 def raise_bound(objective: RankingObjective, state: CuttingState) -> None:
-    """The best bound that the planes prove, and w̃."""
+    """Update the bound that the planes prove, and w̃."""
     accuracy = MODEL_ACCURACY * max(state.gap, 0.1 * state.target * state.primal)
     bound, state.least = state.planes.bound(objective.lam, accuracy)
     state.bound = max(state.bound, bound)
 
 
 def quasi_newton_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> bool:
-    """A step along −H ∇P; whether P falls fast that way."""
+    """A step along −H ∇P; returns whether P falls fast."""
     delta = -inverse_hessian_times(gradient, state.moves, state.changes)
     found = line_search(objective, state, delta, gradient, 1.0, FLAT)
     if found is None:
@@ -173,7 +180,7 @@ def model_step(objective: RankingObjective, state: CuttingState, gradient: Vecto
         move(objective, state, delta, gradient, found)
     state.length = min(1.0, max(2.0 * t, SHORTEST))
     h, r = objective.plane_at(before + (t + BEYOND * (1.0 - t)) * along)
-    state.planes.add(h, objective.combined(r))
+    state.planes.add(h, objective.combine(r))
 
 
 class Found(NamedTuple):
@@ -216,8 +223,8 @@ def line_search(
 
 
 def move(objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, found: Found) -> float:
-    """Add the plane at the end of a search, and go there if P is lower; returns by how much it is."""
-    g = objective.combined(found.plane.r)
+    """Add the plane at the end of a search, and move there if P is lower; returns by how much P falls."""
+    g = objective.combine(found.plane.r)
     state.planes.add(found.plane.h, g)
     w, scores = state.w + found.t * delta, state.scores + found.t * found.along
     fall = state.primal - objective.value_at(found.plane, scores, w)

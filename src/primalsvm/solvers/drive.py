@@ -1,14 +1,13 @@
-"""The one loop around every solver: the clock, evaluation, stopping, and what is kept.
+"""The loop around every solver: the clock, evaluation, stopping, and the results.
 
     state = solver.start(objectives, …)                   K problems on the same rows; most often K = 1
     while a problem is open:
         state = solver.advance(objectives, state)         one chunk of work
         evaluate the problems for which that is due       P and D: is the gap small enough?
-        close those that are solved, or that have used up what they may take
+        close those that are solved or have reached a limit
 
-When to evaluate is decided by the solver from the work it has done, never from the clock, so that a run has the same
-bits every time. What is kept of each problem is the best point evaluated so far; the certificate pairs its P with the
-best lower bound seen.
+The solver decides when to evaluate from the work done, never from the clock, so a run gives the same bits every time.
+The result is the best point evaluated so far; its certificate has the P of that point and the best lower bound.
 """
 
 import signal
@@ -26,13 +25,16 @@ from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.protocol import JointSolver, Objectives, Run
 from primalsvm.solvers.stops import PRECISE, Stops, sentence
 
-CUT_SHORT = (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)  # a run that ends so can go on later
-ROUNDING = 1e-9  # of a gap, relative;
-ROUNDING_OF_LOSSES = 1e-13  # … and of means of losses around 1
+# A run with one of these statuses can go on later.
+CUT_SHORT = (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
+# Rounding may change a gap by this share of P or D.
+ROUNDING = 1e-9
+# Rounding may change a mean of losses, which are about 1, by this much.
+ROUNDING_OF_LOSSES = 1e-13
 
 
 class Progress(NamedTuple):
-    """What a watcher is told after every chunk."""
+    """The progress of a run after a chunk, for `on_progress`."""
 
     epoch: float
     max_iter: int
@@ -42,7 +44,7 @@ class Progress(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Where a run is, between two chunks: all that it takes to go on to the same bits."""
+    """A run between two chunks: all that is needed to go on to the same bits."""
 
     state: Any
     records: list[Any]  # a `Record` of each problem
@@ -51,13 +53,13 @@ class Snapshot(NamedTuple):
 
 @dataclass
 class Record:
-    """What is kept of a problem: the best evaluation, the best lower bound and the trace."""
+    """The results of a problem so far: the best evaluation, the best lower bound and the trace."""
 
     solver: str  # its name in the trace
     best: Evaluation | None = None
     bound: float = -np.inf
     merit: float = np.inf
-    stale: int = 0  # evaluations since the validation error last fell
+    stale: int = 0  # evaluations since the validation error was last reduced
     last_solver: str = ""  # of a sequence
     epoch: int = 0  # the last one that was completed
     status: Status | None = None  # why it is closed; None: it is open
@@ -70,7 +72,7 @@ class Record:
         merit = evaluation.primal if np.isnan(error) else error
         if evaluation.solver != self.last_solver:  # the next solver may begin with worse points
             self.stale, self.last_solver = 0, evaluation.solver
-        unjudged = np.isnan(error) and not certify  # the latest is as good as any
+        unjudged = np.isnan(error) and not certify  # nothing to compare: take the latest
         if merit < self.merit or self.best is None or unjudged:
             self.best, self.merit, self.stale = evaluation._replace(details=None), merit, 0
         elif not np.isnan(error):
@@ -85,7 +87,7 @@ class Record:
 
     @property
     def sound(self) -> bool:
-        """Whether the lower bound is not above P, up to rounding: otherwise there is no certificate."""
+        """Whether the lower bound is at most P, up to rounding; otherwise there is no certificate."""
         primal, dual, gap, *_ = self.certificate
         return gap >= -max(ROUNDING * max(abs(primal), abs(dual)), ROUNDING_OF_LOSSES)
 
@@ -107,9 +109,9 @@ def drive(
     validation: Objectives | None = None,
     seed: int = 0,
     start: Sequence[Any] | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
     resume: Snapshot | None = None,
-    keep: Callable[[Snapshot, bool], None] | None = None,
+    on_snapshot: Callable[[Snapshot, bool], None] | None = None,
 ) -> list[Solution]:
     """Run a solver until each problem is solved, or one of the stops applies.
 
@@ -121,18 +123,18 @@ def drive(
     validation : the same problems on other rows; the points with the lowest error there are kept
     seed : of random numbers
     start : a previous state for each problem, or None
-    watch : is told the progress after every chunk
+    on_progress : called with the progress after every chunk
     resume : a snapshot to go on from
-    keep : is handed a snapshot after every chunk, and whether it is the last because the run is cut short
+    on_snapshot : called with a snapshot after every chunk, and whether it is the last one of a run that is cut short
     """
     data = objectives.data
     with data.threads.blas_limited(), interrupts() as interrupted:
         run = _Run(objectives, solver, stops, validation, seed, start, resume)
         while run.open:
-            run.advance(interrupted, keep)
-            if watch is not None:
+            run.advance(interrupted, on_snapshot)
+            if on_progress is not None:
                 gap = max((record.relative_gap for record in run.records if record.status is None), default=0.0)
-                watch(Progress(run.epoch, stops.epochs, gap, stops.tol, run.seconds))
+                on_progress(Progress(run.epoch, stops.epochs, gap, stops.tol, run.seconds))
         return [run.solution(k) for k in range(len(objectives))]
 
 
@@ -153,6 +155,10 @@ class _Run:
         K = len(objectives)
         m, d = objectives.data.shape
         self.traits = solver.traits
+        intercept = getattr(objectives[0], "intercept", "none")  # a ranking has none
+        if intercept not in self.traits.intercepts:
+            known = " or ".join(map(repr, self.traits.intercepts))
+            raise ValueError(f"solver {solver.name!r} is for problems with intercept={known}, not {intercept!r}")
         self.small = stops.small(m, d) and self.traits.precise
         self.target = min(stops.tol, PRECISE) if self.small else stops.tol
         self.begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
@@ -167,16 +173,16 @@ class _Run:
 
     @property
     def open(self) -> bool:
-        """Whether a problem is."""
+        """Whether a problem is open."""
         return any(record.status is None for record in self.records)
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.perf_counter() - self.begin
 
-    def advance(self, interrupted: Callable[[], bool], keep: Callable[[Snapshot, bool], None] | None) -> None:
-        """One chunk of work, and what follows from it."""
+    def advance(self, interrupted: Callable[[], bool], on_snapshot: Callable[[Snapshot, bool], None] | None) -> None:
+        """One chunk of work, then evaluations, stopping and snapshots."""
         stops, solver = self.stops, self.solver
         self.state = solver.advance(self.objectives, self.state)
         seconds = self.seconds
@@ -195,14 +201,14 @@ class _Run:
                 continue
             self.epoch = max(self.epoch, member.epoch)
             new_epoch = int(member.epoch) > record.epoch
-            # a solver that goes on for longer than its epochs may never be as good again
+            # the epoch limit is passed while operations are left: evaluate there, as later points may be worse
             long_enough = stops.max_iter is None and record.epoch < stops.epochs <= member.epoch
             record.epoch = int(member.epoch)
             if new_epoch and self.validation is not None:
                 new_epochs.append(k)
             if k in new_epochs or (stops.certify and (member.worth_evaluating or long_enough)):
                 due.append(k)
-        # evaluations that only being cut short asks for come after the snapshot
+        # evaluations that are made only because the run is cut short come after the snapshot
         undue: dict[int, Status | None] = {k: end for k, end in ends.items() if end in CUT_SHORT and k not in due}
         self._evaluate({k: end for k, end in ends.items() if k not in undue}, due, new_epochs)
         unsolved = [k for k in ends if k in undue or self.records[k].status in CUT_SHORT]
@@ -210,13 +216,13 @@ class _Run:
             if self.records[k].status is not None and k not in unsolved:
                 self._close(k)
         goes_on = any(self.records[k].status is None for k in ends if k not in undue)
-        if keep is not None and unsolved and not goes_on:
-            keep(self._snapshot(seconds), True)
+        if on_snapshot is not None and unsolved and not goes_on:
+            on_snapshot(self._snapshot(seconds), True)
         self._evaluate(undue, [], [])
         for k in unsolved:
             self._close(k)
-        if keep is not None and goes_on:
-            keep(self._snapshot(seconds), False)
+        if on_snapshot is not None and goes_on:
+            on_snapshot(self._snapshot(seconds), False)
 
     def _end(self, member: Any, cut: Status | None) -> Status | None:
         """Why a problem ends with this chunk, if it does."""
@@ -230,7 +236,7 @@ class _Run:
         return cut
 
     def _evaluate(self, ends: dict[int, Status | None], due: list[int], new_epochs: list[int]) -> None:
-        """Evaluate the problems that end or for which it is due; each record's status says which are over."""
+        """Evaluate the problems that end or are due; set the status of those that are over."""
         stops, paced = self.stops, self.traits.self_paced
         chosen = [k for k, end in ends.items() if end is not None or k in due]
         if not chosen:
@@ -243,11 +249,11 @@ class _Run:
                 if k in found:
                     self._add(k, found[k])
                     self.solver.observe(self.objectives, self.state, k, found[k])
-                elif record.best is None:  # it has not been started
+                elif record.best is None:  # the problem has not been started
                     self._add(k, self.objectives[k].evaluate_dual(self.objectives.data.zeros()))
                 if record.reached(self.target) and not (paced and status is None):
                     status = Status.CONVERGED
-                elif self.objectives.vanishes(record.bound):
+                elif self.objectives.solution_is_zero(record.bound):
                     self._add(k, Evaluation(np.zeros(self.objectives.data.shape[1]), 0.0, 0.0, record.bound))
                     status = Status.STALLED
                 ends[k] = status
@@ -275,12 +281,12 @@ class _Run:
         self.records[k].add(evaluation, error, self.stops.certify, (epoch, steps, self.seconds))
 
     def _snapshot(self, seconds: float) -> Snapshot:
-        """Where the run is; problems that it leaves unsolved are open again when it goes on."""
+        """The run as it is; unsolved problems are open again when it goes on."""
         records = [replace(one, status=None) if one.solution is None else one for one in self.records]
         return Snapshot(self.state, records, seconds)
 
     def _close(self, k: int) -> None:
-        """Keep the solution of a problem that is over."""
+        """Store the solution of a problem that is over."""
         record, member = self.records[k], self.state.members[k]
         assert record.status is not None and record.best is not None  # a problem ends with an evaluation
         epoch, steps = (0.0, 0) if member is None else (member.epoch, member.steps)
@@ -295,7 +301,7 @@ class _Run:
                 epoch,
                 record.relative_gap,
                 self.stops,
-                vanishes=self.objectives.vanishes(record.bound),
+                solution_is_zero=self.objectives.solution_is_zero(record.bound),
                 tunable=self.objectives.tunable,
             ),
             trace=record.trace.array(),
@@ -307,7 +313,7 @@ class _Run:
         )
 
     def solution(self, k: int) -> Solution:
-        """That of a problem that is over."""
+        """The solution of a problem that is over."""
         found = self.records[k].solution
         assert found is not None
         return found
@@ -315,10 +321,10 @@ class _Run:
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag that is looked at between chunks; the second one raises as usual.
+    """Turn the first Ctrl-C into a flag that is read between chunks; the second one raises as usual.
 
-    A state must never be left half updated. Python delivers signals to the main thread only, so in any other thread the
-    flag stays down.
+    A state must never be left half updated. Python delivers signals to the main thread only, so the flag is never set
+    in other threads.
     """
     pressed = False
 

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent: the precise solver.
+"""Dual coordinate ascent.
 
     maximise D(α) over one αᵢ at a time                       (Hsieh et al. 2008; Shalev-Shwartz and Zhang 2013)
 
@@ -18,21 +18,21 @@ at least q/2 (α' − αᵢ)², and D by that less (ω − 1) q/2 (α' − αᵢ
 
 First sweep. Where λm is large, the first sweep solves the problem of the rows seen so far: s = 1/(λ Σ_seen c).
 
-Shrinking. A row that does not move, nor would if its score changed by `SLACK`, is inactive for 1, 3, 7, … sweeps, and
-starts over when it moves. Nothing has to be undone: every row becomes active again, and the certificate looks at all.
+Shrinking. A row that does not move, and would not if its score changed by `SLACK`, is inactive for 1, 3, 7, … sweeps.
+The count starts again when the row moves. Every row becomes active again, and the certificate is over all rows.
 
 Working set. Once few rows move, they are far apart in memory, and reading them costs more than the arithmetic. They are
-then copied side by side, and `WORKING_SET_SWEEPS` sweeps over the copies (in the cache, if it holds them) follow each
-sweep over all rows. On a path whose rows have been screened (`screening`), the working set is of all rows that are not
-screened out, unless these are many; sweeps go over it until an evaluation has looked at the others.
+then copied side by side, and each sweep over all rows is followed by `WORKING_SET_SWEEPS` sweeps over the copies, which
+may fit in the cache. On a path whose rows have been screened (`screening`), the working set has all rows that are not
+screened out, unless these are many; sweeps visit only these until an evaluation has checked the others.
 
-Primal point. w(α) oscillates on its way to w*: what is returned is a running mean of w over the sweeps, longer the
-slower they progress, whose P is lower by a quarter on text, while D is that of α itself.
+Primal point. w(α) oscillates around w*, so a running mean of w over the sweeps is returned; it is over more sweeps as
+the run gets longer. Its P − P* is lower by a quarter on text. D is that of α itself.
 
 Threads. Each thread takes a part of a chunk with its own copy of v. At first all change v in the same direction, so a
 thread counts its own changes as many times as there are threads (as CoCoA+, Ma et al. 2015), later about half as often.
-The changes are added with the step in [0, 1] that is best for D along their sum (D is concave), so a chunk never makes
-D worse; the same `n_jobs` gives the same bits.
+The changes are added with the step in [0, 1] that is best for D along their sum (D is concave), so a chunk never
+lowers D. The same `n_jobs` gives the same bits.
 """
 
 from dataclasses import dataclass
@@ -58,14 +58,22 @@ from primalsvm.solvers.order import empty_order, write_order
 from primalsvm.solvers.protocol import Point, Run, Traits
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathMemory, PathStart, predict, screen
 
-WORKING_SET_SWEEPS = 4  # over the working set, for each one over all rows (text: 3 to 5 best)
-WORKING_SET_SHARE = 0.07  # of the bytes of all rows, that its copies may take
-SCREENED_SWEEPS = 30  # over the rows that are not screened out, before an evaluation looks at the others
-SCREENED_SHARE = 0.2  # of the bytes of all rows, that they may take
-SCREENINGS = 2  # evaluations that may find rows that should not be screened out; then sweeps are as everywhere
-EARLY_MEMORY = 0.2  # share of the first sweep in the running mean of w, if the first began near the solution
-EXACT_V_BELOW = 1e-7  # target below which v is recomputed from α for an evaluation: its rounding may add up to 1e-12
-WORK_PER_EVALUATION = 5.0  # visits to each row: evaluations stay under a fifth of the work
+# Each sweep over all rows is followed by this many over the working set (text: 3 to 5 are best).
+WORKING_SET_SWEEPS = 4
+# The copies of a working set may take this share of the bytes of all rows.
+WORKING_SET_SHARE = 0.07
+# After this many sweeps over the rows that are not screened out, an evaluation checks the others.
+SCREENED_SWEEPS = 30
+# The copies of the rows that are not screened out may take this share of the bytes of all rows.
+SCREENED_SHARE = 0.2
+# This many evaluations look for rows that should not have been screened out; later sweeps are as without screening.
+SCREENINGS = 2
+# The share of the first sweep in the running mean of w, if the run began near the solution.
+EARLY_MEMORY = 0.2
+# For targets below this, v is recomputed from α for an evaluation, as its rounding may add up to 1e-12.
+EXACT_V_BELOW = 1e-7
+# An evaluation is due after this many visits to each row: evaluations stay below a fifth of the work.
+WORK_PER_EVALUATION = 5.0
 
 
 @dataclass
@@ -79,20 +87,20 @@ class WorkingSet:
 
 @dataclass(kw_only=True)
 class DualState(AscentState):
-    """All that the solver remembers between two chunks."""
+    """The state between two chunks."""
 
     norms: Vector  # ‖xᵢ‖²; −1: not known yet
     order: Vector  # of this sweep
     n_active: int = 0  # rows in it
     position: int = 0  # how many of them have been visited
-    shared: bool  # problems take turns on these rows
+    shared: bool  # whether problems take turns on these rows
     shrinking: Shrinking
     working_set: WorkingSet | None = None
-    screenings: int = 0  # evaluations that may still look for rows that should not be screened out
+    screenings: int = 0  # how many more evaluations look for rows that should not be screened out
     scores: Vector | None = None  # at the last evaluation, b included
 
     def release(self) -> None:
-        """Drop what a later run does not start from."""
+        """Drop what a later run does not need."""
         self.working_set, self.thread_v = None, self.thread_v[:0]
 
 
@@ -158,7 +166,7 @@ class DualAscent:
         return state
 
     def _begin_sweep(self, batch: Batch, state: DualState) -> None:
-        """Choose what to sweep over, and in which order."""
+        """Choose the rows of the sweep and their order."""
         working_set = state.working_set
         if working_set is not None and working_set.sweeps_left > 0:
             working_set.sweeps_left -= 1
@@ -180,7 +188,7 @@ class DualAscent:
         state.epoch += 1.0
         gap = close_sweep(objective, state, EARLY_MEMORY if state.screenings else 0.0)
         working_set = state.working_set
-        if state.n_active == 0:  # a sweep over no rows tells nothing
+        if state.n_active == 0:  # a sweep over no rows is not informative
             state.worth_evaluating = state.screenings > 0
             if working_set is not None:
                 working_set.sweeps_left = 0
@@ -209,7 +217,7 @@ class DualAscent:
         return own_point(objective, state)
 
     def observe(self, objective: Objective, state: DualState, evaluation: Evaluation) -> None:
-        """Note how far the estimate was off; activate rows that should not have been screened out."""
+        """Update the ratio of gap and estimate; activate rows that should not have been screened out."""
         state.v, state.scores = evaluation.details
         gap = observe_gap(state, evaluation)
         if state.screenings and gap > state.target:
@@ -224,7 +232,7 @@ class DualAscent:
         return Point(state.alpha, b, w)
 
     def path_start(self, state: Any, memory: PathMemory | None, lam: float) -> tuple[Any, PathMemory | None]:
-        """Where to begin at the next λ of a path: at the last solution, with the scores that the last two predict."""
+        """The start at the next λ of a path: the last solution, with scores predicted from the last two."""
         if not (self.shrinking and isinstance(state, DualState) and state.scores is not None):
             return state, None
         scores, centre, slack = predict(lam, state.lam, state.scores, state.centre, memory)
@@ -247,14 +255,14 @@ def batch_of(objective: Objective) -> Batch:
 
 
 def visited_rows(batch: Batch, state: DualState) -> VisitedRows:
-    """What this sweep goes over."""
+    """The rows of this sweep."""
     if state.working_set is not None:
         return state.working_set.rows
     return VisitedRows(batch, state.alpha, state.norms, state.shrinking, state.order)
 
 
 def working_set_of(batch: Batch, state: DualState, copied: Vector, share: float, sweeps: int) -> WorkingSet | None:
-    """Copies of some rows, with what is kept of each; None if there is none, or more than a share of all bytes."""
+    """Copies of some rows with their α and norms; None without rows, or if they take more than a share of all bytes."""
     chosen = np.flatnonzero(copied)
     if not 0 < batch.rows.nbytes_of(chosen) <= share * batch.rows.nbytes_of():
         return None

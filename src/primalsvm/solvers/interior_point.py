@@ -1,4 +1,4 @@
-"""Primal-dual interior-point method: for problems on which the other solvers crawl.
+"""Primal-dual interior-point method, for problems on which the other solvers are slow.
 
     ℓ(y, p) = Σⱼ max over 0 ≤ aⱼ ≤ uⱼ of  aⱼ (tⱼ − σⱼ p) − κⱼ/2 aⱼ²                    `Loss.pieces`: one or two a row
     αᵢ = Σⱼ σⱼ aⱼ,   and at the solution, with multipliers s of a ≥ 0 and z of a ≤ u:
@@ -10,62 +10,64 @@
         a step along the second one, 0.995 of the way to the boundary at most
 
 With e = κ + s/a + z/(u − a) and h = Σⱼ 1/e the direction solves the bordered system of `systems` in (w, b). The number
-of steps hardly depends on the data: 6 to 40, however features are scaled, whether or not the rows are separable, for
-every λ. Each costs a factorisation of a matrix of min(m, d) rows or so.
+of steps hardly depends on the scale of the features, on whether the rows are separable, or on λ: it is 6 to 40. Each
+step costs about a factorisation of a matrix of min(m, d) rows.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from primalsvm.data import Vector, Weights, inner
+from primalsvm.data import Vector, inner
 from primalsvm.losses import Loss
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
-from primalsvm.solvers.protocol import Run, Traits
+from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.systems import Bordered, RowSystem, by_features, conjugate_gradients
 
-TO_THE_BOUNDARY = 0.995  # of the way (48 badly scaled and noisy problems: 0.9 takes 1.3 times the steps, 0.999 0.97)
-# Times λ: trace of the rows that a factor leaves out. Digits: half of the rows in late steps, for four more steps of
-# conjugate gradients; 30 leaves out too few, 3000 takes more time than it saves.
+# A step goes at most this share of the way to the boundary (48 badly scaled and noisy problems: 0.9 takes 1.3 times the
+# steps, 0.999 takes 0.97 times the steps).
+TO_THE_BOUNDARY = 0.995
+# The rows that a factor leaves out have a trace of at most this multiple of λ. (Digits: half of the rows in late steps,
+# for four more conjugate-gradient steps. 30 leaves out too few, 3000 takes more time than it saves.)
 LEFT_OUT = 300.0
-CORRECTED = 1e-8  # relative residual of a direction (1e-4: 3 of 48 problems are not solved; 1e-10: as many steps)
-CORRECTIONS = 20  # conjugate-gradient steps for it, at most: seldom more than a few
-PROGRESS = 0.999  # of μ: steps that get anywhere make it several times smaller
-FUTILE = 10  # steps in a row without that progress after which only rounding is left
-ROUNDING = 1e-18  # μ / P below which products of variables lose their meaning
-TINY = 1e-300  # in place of 0 in a denominator
+# Directions are corrected to this relative residual (1e-4: 3 of 48 problems are not solved; 1e-10: as many steps).
+CORRECTED = 1e-8
+# A correction takes at most this many conjugate-gradient steps; more than a few are rare.
+CORRECTIONS = 20
+# A step makes progress if it reduces μ to this share or less; most steps make μ several times smaller.
+PROGRESS = 0.999
+# After this many steps in a row without progress only rounding is left.
+FUTILE = 10
+# Below this μ / P the products of variables are rounding only.
+ROUNDING = 1e-18
+# In place of 0 in a denominator.
+TINY = 1e-300
 
 
 @dataclass
-class InteriorState:
-    """All that the solver remembers between two steps. Arrays of pieces have a row per piece, a column per sample."""
+class InteriorState(SolverState):
+    """The state between two steps. Arrays of pieces have a row per piece and a column per sample."""
 
     w: Vector
     b: float
     scores: Vector  # ⟨w, xᵢ⟩
     a: Vector
-    slack: Vector  # u − a, which is far more accurate than the difference near the bound; 1 where u is infinite
+    slack: Vector  # u − a, kept because the difference is inaccurate near the bound; 1 where u is infinite
     s: Vector
     z: Vector  # 0 where u is infinite
     target: float
     certify: bool
     products: Vector | None  # ⟨xᵢ, xⱼ⟩, where systems have one equation a row
-    estimate: float = np.inf  # relative gap, about
-    smallest: float = np.inf  # μ so far
+    estimate: float = np.inf  # estimate of the relative gap
+    smallest: float = np.inf  # the smallest μ so far
     futile: int = 0
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
 
     def release(self) -> None:
-        """Forget what can be computed again."""
+        """Drop what can be computed again."""
         self.products = None
 
 
@@ -79,7 +81,7 @@ class Pieces(NamedTuple):
 
     @classmethod
     def of(cls, loss: Loss, y: Vector) -> "Pieces":
-        """Those of a loss and targets.
+        """The pieces of a loss and targets.
 
         Examples
         --------
@@ -98,7 +100,7 @@ class Pieces(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """Of a step, for each of the variables; `w` is empty where it follows from α."""
+    """The direction of a step in each of the variables; `w` is empty if it follows from α."""
 
     w: Vector
     b: float
@@ -108,7 +110,7 @@ class Direction(NamedTuple):
     z: Vector
 
 
-# r ↦ (δw, δb, r less the change of score + b), where the rows ask for a change of r, each with its own weight k
+# r ↦ (δw, δb, r − the change of score + b), where r is the wanted change of each row, with the weight k
 RowSolve: TypeAlias = Callable[[Vector], tuple[Vector, float, Vector]]
 NO_W = np.zeros(0)
 
@@ -134,7 +136,7 @@ class InteriorPoint:
     traits: ClassVar[Traits] = Traits("passes", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> InteriorState:
-        """w = 0 and a in the middle of its interval: points near the boundary, as other solvers have, take longer."""
+        """w = 0 and a in the middle of its interval; from other solvers' points, near the boundary, it is slower."""
         data, loss = objective.data, objective.loss
         m, d = data.shape
         if not hasattr(loss, "pieces"):
@@ -155,11 +157,11 @@ class InteriorPoint:
         return state
 
     def advance(self, objective: Objective, state: InteriorState) -> InteriorState:
-        """One step: a factorisation, a direction that predicts and one that corrects."""
+        """One step: a factorisation, a predictor direction and a corrector direction."""
         data, lam = objective.data, objective.lam
         pieces = Pieces.of(objective.loss, data.to_array(objective.y))
         sign, target, upper, quadratic = pieces
-        weight = data.to_array(data.map(partial(_write_shares, objective.total), data.weights))
+        weight = data.weight_array() / objective.total
         bounded = np.isfinite(upper)
         a, slack, s, z = state.a, state.slack, state.s, state.z
         e = np.maximum(quadratic + s / a + z / slack, TINY)
@@ -176,7 +178,7 @@ class InteriorPoint:
             solve = _solve_by_rows(objective, state.products, weight * h, off_balance)
 
         def direction(goal_s: Vector, goal_z: Vector) -> Direction:
-            """To s a = goal_s and z (u − a) = goal_z."""
+            """Newton's direction for s a = goal_s and z (u − a) = goal_z."""
             r = stationarity + goal_s / a - s - np.where(bounded, goal_z / slack - z, 0.0)
             mean = (sign * r / e).sum(axis=0) / h
             dw, db, left = solve(mean)
@@ -188,7 +190,7 @@ class InteriorPoint:
             return Direction(dw, db, mean - left - db, da, ds, dz)
 
         def longest(step: Direction) -> float:
-            """The step that comes close to the boundary, or 1."""
+            """The step length to near the boundary, at most 1."""
             up = np.where(bounded, -step.a, 0.0)
             worst = max(ratio(a, step.a), ratio(s, step.s), ratio(slack, up), ratio(z, step.z))
             return float(min(1.0, TO_THE_BOUNDARY / max(worst, TINY)))
@@ -210,7 +212,7 @@ class InteriorPoint:
         if state.products is None:
             state.w, state.scores = state.w + t * step.w, state.scores + t * step.scores
         else:
-            state.w, _ = objective.combined(data.from_array(pieces.alpha(state.a)))
+            state.w, _ = objective.primal_point(data.from_array(pieces.alpha(state.a)))
             state.scores = data.to_array(data.scores(state.w))
         state.steps += 1
         state.epoch += 1.0
@@ -219,17 +221,17 @@ class InteriorPoint:
         return state
 
     def _estimate(self, objective: Objective, pieces: Pieces, state: InteriorState, mu: float) -> None:
-        """The gap, about, and whether steps still make it smaller."""
+        """Estimate the gap; decide whether to evaluate and whether to end."""
         data, total = objective.data, objective.total
         conjugates = (state.a * (pieces.target - 0.5 * pieces.quadratic * state.a)).sum(axis=0)  # −ℓ*(−α)
         primal = objective.value_at(data.from_array(state.scores), state.w, state.b)
         size = objective.penalty(float(inner(state.w, state.w)), state.b) - objective.tilt * state.b
         dual = objective.balance(data.from_array(conjugates)) / total - size
-        gap = max(abs(primal - dual), mu)  # P − D alone may pass through 0 while w is not w(α) yet
+        gap = max(abs(primal - dual), mu)  # P − D may pass through 0 while w is not yet w(α)
         if objective.free:
             balance = objective.balance(data.from_array(pieces.alpha(state.a)))
             gap += abs(state.b * objective.imbalance(balance)) / total
-        state.estimate = 0.0 if objective.vanishes(dual) else relative_gap(primal, primal - gap)
+        state.estimate = 0.0 if objective.solution_is_zero(dual) else relative_gap(primal, primal - gap)
         state.futile = 0 if mu < PROGRESS * state.smallest else state.futile + 1
         state.smallest = min(state.smallest, mu)
         state.worth_evaluating = state.estimate <= state.target
@@ -244,7 +246,7 @@ class InteriorPoint:
         data = objective.data
         pieces = Pieces.of(objective.loss, data.to_array(objective.y))
         b, primal, _ = objective.evaluate_primal(state.w, state.b)
-        alpha = objective.clipped(data.from_array(pieces.alpha(state.a)))
+        alpha = objective.clip_alpha(data.from_array(pieces.alpha(state.a)))
         return Evaluation(state.w.copy(), b, primal, objective.lower_bound(alpha))
 
     def iterate(self, objective: Objective, state: InteriorState) -> tuple[Vector, float]:
@@ -252,11 +254,11 @@ class InteriorPoint:
         return state.w.copy(), state.b
 
     def observe(self, objective: Objective, state: InteriorState, evaluation: Evaluation) -> None:
-        """There is nothing that it would do otherwise."""
+        """Does nothing."""
 
 
 def _solve_by_features(objective: Objective, k: Vector, residual: Vector, off_balance: float) -> RowSolve:
-    """Through the equations in (w, b)."""
+    """Solve by the equations in (w, b)."""
     problem, data = objective.problem, objective.data
     system = Bordered(problem, data, data.from_array(k))
     factor = by_features(problem, data, data.from_array(significant(objective, k)))
@@ -271,7 +273,7 @@ def _solve_by_features(objective: Objective, k: Vector, residual: Vector, off_ba
 
 
 def _solve_by_rows(objective: Objective, products: Vector, k: Vector, off_balance: float) -> RowSolve:
-    """Through one equation a row; w is w(α) then."""
+    """Solve by one equation a row; w is then w(α)."""
     system = RowSystem(objective.problem, products, k).solver()
 
     def solve(r: Vector) -> tuple[Vector, float, Vector]:
@@ -281,21 +283,16 @@ def _solve_by_rows(objective: Objective, products: Vector, k: Vector, off_balanc
     return solve
 
 
-def _write_shares(total: float, weight: Weights, out: Vector) -> None:
-    """out ← cᵢ/Σc."""
-    np.divide(weight.array(out.shape[0]), total, out=out)
-
-
 def ratio(x: Vector, step: Vector) -> float:
-    """max −step/x: the inverse of the longest step that keeps x positive; 0 where none is too long."""
+    """max −step/x: the inverse of the longest step that keeps x positive; 0 if any step does."""
     falling = np.divide(-step, x, out=np.zeros(x.shape), where=x > 0.0)
     return max(0.0, float(falling.max(initial=0.0)))
 
 
 def significant(objective: Objective, k: Vector) -> Vector:
-    """k, with zeros for the rows that a factor can do without: their kᵢ ‖x‖² add up to no more than `LEFT_OUT` λ.
+    """k, with zeros for rows that a factor leaves out: their kᵢ ‖x‖² add up to at most `LEFT_OUT` λ.
 
-    They also have no more than half of Σ k, which is all that a free intercept has on the diagonal.
+    They also have at most half of Σ k, which is the whole diagonal entry of a free intercept.
     """
     order = np.argsort(k)
     sums = np.cumsum(k[order])

@@ -1,16 +1,15 @@
-"""Dual coordinate ascent on many problems at once: the same rows, other labels (one class against the rest).
+"""Dual coordinate ascent on many problems at once: the same rows, different labels (one class against the rest).
 
     V = [v₁ … v_K],  v_k = Σ cᵢ α_ik xᵢ                                     one row of V for each feature
     for i in a fresh order of the active rows:
         p  = s Vᵀxᵢ + b                                                    one pass over the row, for all k
         α'_k = argmax −ℓ*(−α') − p_k (α' − α_ik) − q/2 (α' − α_ik)²          `Loss.dual_step`, for each k
-        V += xᵢ (cᵢ (α' − α_i))ᵀ                                            one more, if any of them has moved
+        V += xᵢ (cᵢ (α' − α_i))ᵀ                                            one more pass, if any α_ik has moved
 
-Each problem is that of `dual_ascent`, with the same steps, intercepts, over-relaxation and running mean; what is new is
-that a row is read once for all of them, and that the K numbers that each of its entries meets are stored side by side
-(`data.vectors`). A row is inactive when no problem would move it. A problem that is solved is taken out, and the others
-go on. After `SWEEPS` sweeps all are handed over, to be solved one by one: rows that are inactive in one are active in
-others.
+Each problem is solved as in `dual_ascent`, with the same steps, intercepts, over-relaxation and running mean. A row is
+read once for all problems, and the K numbers that multiply an entry of it are stored side by side (`data.vectors`). A
+row is inactive if no problem would move it. A solved problem is taken out, and the others go on. After `SWEEPS` sweeps
+all problems are handed over, to be solved one by one, because rows that are inactive in one are active in others.
 
 Threads. The problems are divided into a group for each thread, and the groups are independent of one another.
 """
@@ -29,7 +28,7 @@ from primalsvm.data.vectors import (
     many_scores_of,
     selected_vectors,
     squared_vector_norms,
-    transposed,
+    transpose,
     vector_of,
     vector_rows,
     zero_vectors,
@@ -56,11 +55,17 @@ from primalsvm.solvers.protocol import Member, Point, Run, Traits
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK
 from primalsvm.solvers.several import as_previous
 
-SWEEPS = 100  # of all problems at once, before each goes on alone
-SINGLE_UNTIL = 1e-4  # relative gap down to which V and α are kept in single precision (half the bytes), P and D apart
-SWEEPS_PER_EVALUATION = 10  # unless the estimates promise that it pays sooner, or exclude it; a quarter more later
-PROMISING_SHARE = 0.9  # of the problems of a group: then it is worth while to evaluate them
-FIRST_RATIO = 0.5  # true gap / estimate, before it is known (text, digits, letters: 0.3 to 0.7)
+# The number of sweeps over all problems at once; then each goes on alone.
+SWEEPS = 100
+# For targets down to this relative gap V and α are in single precision (half the bytes). P and D never are.
+SINGLE_UNTIL = 1e-4
+# A group is evaluated after this many sweeps, later after a quarter of the sweeps so far: sooner if the estimates are
+# small enough, later if they are far too large.
+SWEEPS_PER_EVALUATION = 10
+# A group is evaluated as soon as this share of its problems seems to have reached the target.
+PROMISING_SHARE = 0.9
+# The true gap / estimate before it is known (text, digits, letters: 0.3 to 0.7).
+FIRST_RATIO = 0.5
 
 
 class Frame(NamedTuple):
@@ -93,7 +98,7 @@ def sweep(rows, weight, signs, loss, frame, centre, norms, order, alpha, V, beta
             norms[i] = squared_norm(rows, i)
         q = s * c * (norms[i] + frame.strength) / frame.relaxation
         y, old = signs[i], alpha[i]
-        # short loops, each over few arrays: a compiler makes vectors of those
+        # short loops, each over few arrays, so that the compiler vectorises them
         for k in range(K):
             at[k] = s * p[k] + centre[k] + frame.strength * s * beta[k]
         for k in range(K):
@@ -164,7 +169,7 @@ def dual_sums(loss, signs, weight, alpha, balance):  # type: ignore[no-untyped-d
 
 @dataclass(kw_only=True)
 class Group:
-    """Problems that one thread solves; each array but those of rows has a column, or an entry, for each."""
+    """Problems that one thread solves; arrays have a column or an entry for each, except those of rows."""
 
     problems: Vector  # their numbers
     signs: Vector  # m × K
@@ -176,9 +181,9 @@ class Group:
     centre: Vector  # b₀
     square: Vector  # ‖v_k‖²
     dual_sum: Vector  # Σ cᵢ (−ℓ*(−α_ik))
-    gap: Vector  # what this sweep has added up so far
+    gap: Vector  # the sums of row gaps in this sweep so far
     gain: Vector  # change of `dual_sum` in this sweep
-    lagging_gap: Vector  # what the last sweep added up
+    lagging_gap: Vector  # the gaps from the last sweep
     ratio: Vector  # true gap / estimate, at the last evaluation
     norms: Vector  # ‖xᵢ‖²; −1: not known yet
     shrinking: Shrinking
@@ -212,7 +217,7 @@ class Group:
 
 @dataclass
 class JointState:
-    """All that the solver remembers between two chunks."""
+    """The state between two chunks."""
 
     target: float
     members: list[Member | None]
@@ -221,7 +226,7 @@ class JointState:
     groups: list[Group] = field(default_factory=list)
 
     def find(self, k: int) -> tuple[Group, int]:
-        """The group of a problem, and which one of its columns it is."""
+        """The group of a problem, and the column of the problem in it."""
         for group in self.groups:
             columns = np.flatnonzero(group.problems == k)
             if columns.size:
@@ -250,7 +255,7 @@ class JointAscent:
     traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, together=True)
 
     def start(self, objectives: Objectives, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> JointState:
-        """α = 0, or where previous runs ended."""
+        """α = 0, or the α of previous runs."""
         data = objectives.data
         check_in_memory(data)
         numbers = np.array(list(chosen))
@@ -292,7 +297,7 @@ class JointAscent:
         return state
 
     def evaluate(self, objectives: Objectives, state: JointState, chosen: Sequence[int]) -> list[Evaluation]:
-        """Of each problem: P at the running mean of w, with the best b if it is free; D at α."""
+        """For each problem: P at the running mean of w, with the best b if it is free; D at α."""
         own, rows = on_one_thread(objectives), objectives.data.block_for(state.count)
         found: dict[int, Evaluation] = {}
 
@@ -315,7 +320,7 @@ class JointAscent:
         return w, float(group.centre[column] if free else s * state.strength * beta[column])
 
     def observe(self, objectives: Objectives, state: JointState, k: int, evaluation: Evaluation) -> None:
-        """Take note of how far the estimate was off."""
+        """Store the true gap and its ratio to the estimate."""
         member, (group, column) = state.members[k], state.find(k)
         assert member is not None
         reached = relative_gap(evaluation.primal, evaluation.dual)
@@ -329,7 +334,7 @@ class JointAscent:
         return Point(group.alpha[:, column].astype(np.float64), b, w)
 
     def close(self, objectives: Objectives, state: JointState, k: int) -> tuple[DualAscent, Point]:
-        """The solver that can go on with the problem alone, and the point; the next chunk is without it."""
+        """A solver that can go on with the problem alone, and the point; later chunks are without this problem."""
         point = self.hand_over(objectives, state, k)
         state.members[k] = None
         return DualAscent(), point
@@ -343,7 +348,7 @@ def on_one_thread(objectives: Objectives) -> Objectives:
 def start_group(
     objectives: Objectives, rows: Any, problems: Vector, previous: Sequence[Any], dtype: Any, seed: int
 ) -> Group:
-    """α = 0, or where previous runs of these problems ended."""
+    """A group with α = 0, or with the α of previous runs of these problems."""
     data, problem = objectives.data, objectives.problem
     signs = np.ascontiguousarray(data.to_array(objectives.Y)[:, problems], np.int8)
     m, K = signs.shape
@@ -354,7 +359,7 @@ def start_group(
             continue
         objective = objectives[k]
         if known is not None:
-            alpha[:, column] = objective.clipped(known[0])
+            alpha[:, column] = objective.clip_alpha(known[0])
             warm = True
         if objective.free:
             centre[column] = objective.best_constant() if known is None else known[1]
@@ -424,8 +429,8 @@ def close_sweep(objectives: Objectives, group: Group, members: list[Member], sta
     primal = dual + now
     estimate = now / np.maximum(np.maximum(np.abs(primal), np.abs(dual)), TINY)
     promising = np.mean(estimate * group.ratio <= state.target) >= PROMISING_SHARE
-    patience = max(SWEEPS_PER_EVALUATION, group.epoch // 4)
-    overdue = group.since >= patience and estimate.min() * LEAST_RATIO <= state.target
+    most_sweeps = max(SWEEPS_PER_EVALUATION, group.epoch // 4)
+    overdue = group.since >= most_sweeps and estimate.min() * LEAST_RATIO <= state.target
     worth_evaluating = bool(promising or overdue)
     for member, *found in zip(members, primal.tolist(), dual.tolist(), estimate.tolist(), strict=True):
         member.primal, member.dual, member.estimate = found
@@ -445,8 +450,8 @@ def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluat
     m, K = group.alpha.shape
     free = problem.intercept == "free"
     own: list[Objective] = [objectives[k] for k in group.problems.tolist()] if free else []
-    alpha = balanced(own, group.alpha) if free else group.alpha
-    V, balance = zero_vectors(rows, K, np.float64), np.zeros(K)  # what decides is summed in double precision
+    alpha = balance_alpha(own, group.alpha) if free else group.alpha
+    V, balance = zero_vectors(rows, K, np.float64), np.zeros(K)  # certificates are summed in double precision
     combine_many(rows, data.weights, alpha, V)
     duals = dual_sums(problem.loss, group.signs, data.weights, alpha, balance) / data.total_weight
     duals -= problem.penalty(s * s * squared_vector_norms(rows, V, K), s * balance)
@@ -456,7 +461,7 @@ def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluat
     W *= s
     b = s * beta if problem.intercept == "penalized" else np.zeros(K)
     if free:
-        near = zip(own, transposed(scores), group.centre, strict=True)
+        near = zip(own, transpose(scores), group.centre, strict=True)
         b[:] = [objective.best_intercept(column, float(centre)) for objective, column, centre in near]
     losses = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
     return [
@@ -465,9 +470,9 @@ def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluat
     ]
 
 
-def balanced(objectives: list[Objective], alpha: Vector) -> Vector:
-    """`Objective.balanced`, column by column."""
-    columns = transposed(alpha)
+def balance_alpha(objectives: list[Objective], alpha: Vector) -> Vector:
+    """`Objective.balance_alpha`, column by column."""
+    columns = transpose(alpha)
     for objective, column in zip(objectives, columns, strict=True):
-        column[:] = objective.balanced(column)
-    return transposed(columns)
+        column[:] = objective.balance_alpha(column)
+    return transpose(columns)

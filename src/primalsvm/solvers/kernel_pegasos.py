@@ -1,4 +1,4 @@
-"""Pegasos with a kernel, exact: w = Σ βⱼ φ(xⱼ) is known by its coefficients alone (Shalev-Shwartz et al. 2011, Fig. 3).
+"""Pegasos with an exact kernel: w = Σ βⱼ φ(xⱼ) is given by its coefficients β (Shalev-Shwartz et al. 2011, Fig. 3).
 
     for t = 1, 2, …, T:
         choose i
@@ -6,9 +6,9 @@
         β        ← (1 − 1/t) β
         βᵢ       ← βᵢ − ℓ'(yᵢ, p)/(λ t)
 
-For the hinge λ t βᵢ = yᵢ · (how often row i violated its margin when it was visited): counts are all that is kept. The
-steps are those of `Pegasos` with every option it has; only the rows differ (`KernelMatrix`): an inner product costs one
-row of the kernel matrix, adding a row changes one coefficient.
+For the hinge λ t βᵢ = yᵢ · (the number of visits in which row i violated its margin). The steps are those of `Pegasos`,
+with all its options; only the rows differ (`KernelMatrix`): an inner product costs one row of the kernel matrix, and
+adding a row changes one coefficient.
 
 The objective in β is problem (4) of ASSET up to signs: λ/2 βᵀKβ + (1/Σc) Σ cᵢ ℓ(yᵢ, (Kβ)ᵢ + b).
 """

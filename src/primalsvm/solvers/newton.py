@@ -1,8 +1,8 @@
-"""Proximal method of multipliers with semismooth Newton steps: for few features, or few rows.
+"""Proximal method of multipliers with semismooth Newton steps, for few features or few rows.
 
     α⁺ = argmax D(α') − (q/2Σc) Σ cᵢ (α'ᵢ − αᵢ)²                               (Rockafellar 1976), q → q/3 each time
 
-Its dual is smooth in (w, b), without constraints, with a free intercept as exact as any:
+The dual of this sub-problem is smooth in (w, b) and has no constraints; a free intercept is treated exactly:
 
     Φ(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ φᵢ(⟨w, xᵢ⟩ + b),    φᵢ(p) = max over a of −ℓ*(−a) − p a − q/2 (a − αᵢ)²
     ∇Φ      = λ w − (1/Σc) Σ cᵢ aᵢ xᵢ,                   aᵢ the maximiser
@@ -10,14 +10,15 @@ Its dual is smooth in (w, b), without constraints, with a free intercept as exac
 
     repeat: (w, b) += t δ with ∇²Φ δ = −∇Φ, t the least of Φ along δ;  once ∇Φ is small against the gap: α ← a, q ← q/3
 
-First-order methods crawl where features are many times fewer than rows or badly scaled; here a step costs a pass over
-the rows, the rows that change sides, and a system of the smaller of d and |J| equations.
+First-order methods are slow where there are many more rows than features, or where features are badly scaled. Here a
+step costs a few passes over the rows, an update of the Hessian for the rows whose hᵢ changes, and a system of the
+smaller of d and |J| equations.
 
-α starts in the middle of its domain: then Φ is the objective with its kinks rounded over a width of q. While q is
-large, few rows tell the way as well as all do: of many rows, the first steps look at a sample only.
+α starts in the middle of its domain: Φ is then the objective with its kinks smoothed over a width of q. While q is
+large, a sample of the rows gives nearly the same steps as all rows, so the first steps use a sample if there are many.
 
-All that belongs to rows stays with the data set. Rows that have no numbers are not sampled, and the systems have one
-equation a feature.
+Numbers that belong to rows are handles of the data set. Rows without numbers are not sampled, and the systems then have
+one equation a feature.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.curvature import Curvature
-from primalsvm.solvers.protocol import Point, Run, Traits
+from primalsvm.solvers.protocol import Point, Run, SolverState, Traits
 from primalsvm.solvers.proximal import (
     Proximal,
     add_constant,
@@ -43,46 +44,68 @@ from primalsvm.solvers.proximal import (
     slope_along,
 )
 
-# "Work" is that of solving 31 problems (a9a, ijcnn1, covtype, housing; small and badly scaled ones that were generated)
-# with another value, in operations relative to this one.
+# In these comments "work" is the operations for solving 31 problems (a9a, ijcnn1, covtype, housing; small and badly
+# scaled ones that were generated) with another value of the constant, relative to the operations with this value.
 
-# q, in units of the margin:
-FIRST_Q = 4.0  # all rows are inside at w = 0, as a = ½ + 1/q < 1 (work: 1.01 with 1 or 2, 1.08 with 10)
-LAST_Q = 1e-4  # new α make up for what rounding the kinks costs: it need not be smaller (1e-2 to 1e-6 are as good)
-IMMOVABLE = 1e6  # a last q with which α hardly moves, as Δa = Δp/q: features that are not scaled
-HANDED_Q = 1.0  # where it begins from another solver's point (digits, 1000 dense features: 0.3 to 4 as good)
-PATH_Q = 1.0  # where it begins at the next λ of a path, α and w as they were: the rows at the margin are others there
-WARMER = 10.0  # times the q where a previous run ended is where the next one begins: a few values of q back
-CONDITION = 1e-10  # of the dual's own curvature ‖x‖²/(λm): a smaller q leaves systems with less than 6 digits
+# Values of q are in units of the margin.
 
-# When α and q change:
-SHRINK_Q = 3.0  # q is divided by this (work: 1.11 with 2, 0.98 with 5, 0.93 with 10, 1.09 with 30)
-FAST_ENOUGH = 0.3  # q stays while each new α cuts the gap by this factor (work: 0.98 with 0.1, 1.12 with 0.6)
-INNER_ACCURACY = 0.1  # of the gap: how well Φ is minimised before (work: 1.01 with 0.03, 1.13 with 0.3; 1: 12 fail),
-ROUGHLY = 0.3  # … on a sample, whose minimum is not the one of all rows anyway (0.1 to 1 are as good)
+# The first q. All rows are inside at w = 0, as a = ½ + 1/q < 1 (work: 1.01 with 1 or 2, 1.08 with 10).
+FIRST_Q = 4.0
+# The last q. It need not be smaller, because new α correct the error of smoothing the kinks (1e-2 to 1e-6: as good).
+LAST_Q = 1e-4
+# With a last q above this α hardly moves, as Δa = Δp/q, so it starts at 0. This happens with unscaled features.
+MOST_MOVABLE_Q = 1e6
+# The first q from another solver's point (digits, 1000 dense features: 0.3 to 4 are as good).
+Q_AFTER_HANDOVER = 1.0
+# The least first q at the next λ of a path, with the last α and w: other rows are at the margin there.
+PATH_Q = 1.0
+# A warm start begins with the last q of the previous run times this factor: a few values of q back.
+WARM_START_FACTOR = 10.0
+# The last q is at least this share of the dual's own curvature ‖x‖²/(λm): a smaller q leaves systems with less than 6
+# digits.
+CONDITION = 1e-10
 
-# The search for the least of Φ along a step, each trial of which looks at scores only:
-FLAT = 0.1  # of its slope at the start: how flat Φ has to be (work: 0.99 to 1.07 with 0.001 to 0.3)
-SEARCHES = 40  # trials at most (10 are too few at kinks: six times the work on covtype; 100 gain nothing)
-ROUNDING = 1e-13  # of the terms of a slope, which is a sum over all rows
-DOUBLINGS = 60  # of the bracket for the best b where no row is inside, at most: from 1 to 1e18
+# q is divided by this factor (work: 1.11 with 2, 0.98 with 5, 0.93 with 10, 1.09 with 30).
+SHRINK_Q = 3.0
+# q stays the same while each new α reduces the gap by this factor (work: 0.98 with 0.1, 1.12 with 0.6).
+FAST_ENOUGH = 0.3
+# Φ is minimised to this share of the gap before α changes (work: 1.01 with 0.03, 1.13 with 0.3; with 1, 12 fail).
+INNER_ACCURACY = 0.1
+# On a sample Φ is minimised to this share: its minimum is not that of all rows (0.1 to 1 are as good).
+ROUGHLY = 0.3
 
-# When only rounding is left (they do not matter to problems that are solved, which is the work above):
-UNCHANGED = 1e-15  # of Φ: a step that changes it by less is stuck
-STILL = 0.999  # a new α that leaves this much of the gap changes nothing
-FUTILE = 10  # steps in a row like that are enough
+# The line search stops where the slope of Φ is this share of the slope at its start (work: 0.99 to 1.07 with 0.001 to
+# 0.3). A trial reads scores only.
+FLAT = 0.1
+# A line search makes at most this many trials (10 are too few at kinks: six times the work on covtype; 100 gain
+# nothing).
+SEARCHES = 40
+# The rounding of a slope, which is a sum over all rows, relative to its terms.
+ROUNDING = 1e-13
+# The bracket for the best b, where no row is inside, is doubled at most this often: from 1 to 1e18.
+DOUBLINGS = 60
 
-# Samples for the first steps: (q, rows per feature) that are good enough down to q, so that some ten rows per feature
-# are inside. They have at least `costs.SAMPLE_ENTRIES` entries and at most `costs.SAMPLE_SHARE` of the rows (150,000
-# rows of covtype: without samples up to 2.7 times the work).
+# The next three say when only rounding is left. They make no difference to problems that are solved.
+# A step is stuck if it changes Φ by less than this share.
+UNCHANGED = 1e-15
+# A new α makes no progress if it leaves this share of the gap.
+NO_PROGRESS = 0.999
+# The solver stops after this many steps in a row without progress.
+FUTILE = 10
+
+# Samples for the first steps: (q, rows per feature). A sample is used down to its q, so that about ten rows per feature
+# are inside. It has at least `costs.SAMPLE_ENTRIES` entries and at most `costs.SAMPLE_SHARE` of the rows (150,000 rows
+# of covtype: without samples up to 2.7 times the work).
 SAMPLES = ((1.0, costs.SAMPLE_ROWS), (0.3, 50))
-SAMPLE_BYTES = 2**28  # at most, as they are copies
-CATCH_UP = 5.0  # times smaller is q at most, on going over to all rows (work: 1.02 with 1.5, 10 or 30, 1.00 with 3)
+# A sample takes at most this many bytes, because its rows are copied.
+SAMPLE_BYTES = 2**28
+# When a sample is replaced by all rows, q is divided by at most this (work: 1.02 with 1.5, 10 or 30, 1.00 with 3).
+MOST_Q_DROP = 5.0
 
 
 @dataclass
 class View:
-    """What the solver knows of the rows in use, at its point."""
+    """Handles and sums of the rows in use, at the present point."""
 
     alpha: Handle
     scores: Handle  # ⟨w, xᵢ⟩
@@ -95,7 +118,7 @@ class View:
 
     @classmethod
     def of(cls, data: Dataset, alpha: Handle, w: Vector) -> "View":
-        """All but a and what follows from it."""
+        """The view before `update`: a and its sums are still 0."""
         sums = Proximal(0.0, 0.0, 0.0, 0.0, 0)
         a, h, change = (data.zeros() for _ in range(3))
         return cls(alpha, data.scores(w), a, h, change, sums, np.zeros(w.shape[0]), Curvature.of(data))
@@ -103,7 +126,7 @@ class View:
     def update(self, objective: Objective, along: Handle, t: float, b: float, q: float, anew: bool = False) -> None:
         """a, h, the sums and the combination at the scores + t · along + b.
 
-        The combination takes up the changes only; `anew`: all rows, as small changes leave the rounding of large ones.
+        The combination adds only the changed rows; `anew` sums all rows again, which removes accumulated rounding.
         """
         data = objective.data
         kernel = partial(maximise, objective.loss, t, b, q)
@@ -135,7 +158,7 @@ class Sample:
 
 
 @dataclass
-class NewtonState:
+class NewtonState(SolverState):
     """All that the solver remembers between two steps."""
 
     w: Vector
@@ -149,19 +172,14 @@ class NewtonState:
     view: View  # of the rows in use
     gap: float = np.inf  # about: P − D for the rows in use
     estimate: float = np.inf  # the same, relative
-    rounded: float = 1.0  # share of it that is q's doing, not the minimisation's
+    rounded: float = 1.0  # share of the gap that is due to q, not to the inexact minimum of Φ
     outer_gap: float = 0.0  # when α last changed
-    minimised: bool = False  # Φ is, well enough
+    minimised: bool = False  # whether Φ is minimised accurately enough
     stuck: bool = False
     futile: int = 0  # steps in a row that changed nothing with q at its last value
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
 
     def release(self) -> None:
-        """Forget what can be computed again: the matrix, and the copies of rows."""
+        """Drop the matrix and the copies of rows, which can be computed again."""
         self.view.curvature.squares = None
         self.sample = None if self.sample is None else Sample(self.sample.numbers)
 
@@ -184,18 +202,18 @@ class Newton:
     traits: ClassVar[Traits] = Traits("passes", precise=True, hands_over=True, path=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> NewtonState:
-        """w = 0 and α in the middle of its domain, or those of a previous state of the same shape, or of a point."""
+        """w = 0 and α in the middle of its domain, or w and α of a previous state of the same shape, or of a point."""
         data = objective.data
         m, d = data.shape
         rng, last_q = np.random.default_rng(run.seed), least_q(objective)
         w, b, alpha, q = np.zeros(d), 0.0, None, FIRST_Q
         if isinstance(previous, Point) and fits(previous.alpha, m):
-            alpha = objective.clipped(previous.alpha)
-            w = objective.combined(alpha)[0] if previous.w is None else np.asarray(previous.w, np.float64)
-            b, q = previous.b, HANDED_Q
+            alpha = objective.clip_alpha(previous.alpha)
+            w = objective.primal_point(alpha)[0] if previous.w is None else np.asarray(previous.w, np.float64)
+            b, q = previous.b, Q_AFTER_HANDOVER
         elif isinstance(previous, NewtonState) and fits(previous.view.alpha, m) and previous.w.shape == (d,):
             alpha = data.map(assign, previous.view.alpha)
-            w, b, q = previous.w.copy(), previous.b, min(FIRST_Q, WARMER * previous.q)
+            w, b, q = previous.w.copy(), previous.b, min(FIRST_Q, WARM_START_FACTOR * previous.q)
         b, q = 0.0 if objective.intercept == "none" else b, max(q, last_q)
         sample = None if alpha is not None else sample_of(objective, rows_for(q, data), rng)
         used = objective if sample is None else sample.of(objective)
@@ -204,11 +222,11 @@ class Newton:
         return NewtonState(w, b, q, last_q, run.target, run.certify, rng, sample, view)
 
     def path_start(self, state: NewtonState, memory: None, lam: float) -> tuple[NewtonState, None]:
-        """A state of the last λ from which it begins at `PATH_Q`."""
-        return replace(state, q=max(PATH_Q / WARMER, state.q)), None
+        """The last state, changed so that q begins at `PATH_Q` or above."""
+        return replace(state, q=max(PATH_Q / WARM_START_FACTOR, state.q)), None
 
     def advance(self, objective: Objective, state: NewtonState) -> NewtonState:
-        """If Φ is well enough minimised, the next α and q, or more rows; then one Newton step on Φ."""
+        """If Φ is minimised accurately enough, the next α and q, or more rows; then one Newton step on Φ."""
         if state.minimised and state.sample is None:
             self._next_alpha(objective, state)
         elif state.minimised:
@@ -224,7 +242,7 @@ class Newton:
         accuracy = INNER_ACCURACY if state.sample is None else ROUGHLY
         state.minimised = slack <= accuracy * state.gap or state.stuck
         state.worth_evaluating = state.sample is None and state.estimate <= state.target
-        lost = state.stuck and state.q == state.last_q and state.gap >= STILL * state.outer_gap
+        lost = state.stuck and state.q == state.last_q and state.gap >= NO_PROGRESS * state.outer_gap
         state.futile = state.futile + 1 if lost else 0
         state.finished = state.futile >= FUTILE or (not state.certify and state.worth_evaluating)
         return state
@@ -234,7 +252,7 @@ class Newton:
         return objective if state.sample is None else state.sample.of(objective)
 
     def _next_alpha(self, objective: Objective, state: NewtonState) -> None:
-        """α ← a, and a smaller q unless the gap falls anyway."""
+        """α ← a, and a smaller q unless the gap falls fast enough."""
         view = state.view
         objective.data.update(assign, view.a, view.alpha)
         if state.gap > FAST_ENOUGH * state.outer_gap:
@@ -243,7 +261,7 @@ class Newton:
         view.update(objective, view.scores, 0.0, state.b, state.q, anew=True)
 
     def _next_sample(self, objective: Objective, state: NewtonState) -> None:
-        """A smaller q; and more rows, where the sample is too small for it."""
+        """A smaller q, and more rows if the sample is too small for it."""
         assert state.sample is not None
         m = objective.data.shape[0]
         q = max(state.q / SHRINK_Q, state.last_q)
@@ -253,9 +271,9 @@ class Newton:
             used = self._used(objective, state)
             state.view = View.of(used.data, first_alpha(used, state.last_q), state.w)
         if state.sample is None:
-            # what rounding the kinks costs is about proportional to q²: so many rows are inside, so much for each
+            # The error of smoothing is about proportional to q²: the number of rows inside times the error of each.
             shrink = np.sqrt(0.5 * state.target / (state.rounded * state.estimate)) if state.estimate > 0.0 else 1.0
-            q = max(float(np.clip(shrink, 1.0 / CATCH_UP, 1.0)) * state.q, state.last_q)
+            q = max(float(np.clip(shrink, 1.0 / MOST_Q_DROP, 1.0)) * state.q, state.last_q)
         state.q = q
         state.view.update(self._used(objective, state), state.view.scores, 0.0, state.b, state.q)
 
@@ -267,7 +285,7 @@ class Newton:
         return lam * state.w - state.view.combination / total, in_b
 
     def _newton_step(self, objective: Objective, state: NewtonState) -> float:
-        """Move (w, b); returns how far Φ is from its minimum, about."""
+        """Move (w, b); returns an estimate of how far Φ is from its minimum."""
         data, view, total = objective.data, state.view, objective.total
         g, g_b = self._gradient(objective, state)
         step, step_b = self._direction(objective, state, g, g_b)
@@ -285,7 +303,7 @@ class Newton:
         return float(inner(g, g)) / (2.0 * objective.lam) + abs(g_b * step_b)
 
     def _direction(self, objective: Objective, state: NewtonState, g: Vector, g_b: float) -> tuple[Vector, float]:
-        """δ = −(∇²Φ)⁻¹ ∇Φ. Where no row is inside, Φ has no curvature but λ's: a free b goes straight to its best."""
+        """δ = −(∇²Φ)⁻¹ ∇Φ. If no row is inside, the only curvature of Φ is λ, and a free b moves to its minimiser."""
         view, lam = state.view, objective.lam
         if view.sums.inside:
             return view.curvature.step(objective, view.h, view.sums.inside, g, g_b)
@@ -296,7 +314,7 @@ class Newton:
     def _line_search(
         self, objective: Objective, state: NewtonState, step: Vector, step_b: float, along: Handle
     ) -> float:
-        """A t at which Φ is nearly flat along the step: the root of an increasing function, by regula falsi."""
+        """A t at which the slope of Φ along the step is nearly 0, by regula falsi: the slope increases with t."""
         data, lam = objective.data, objective.lam
         handles = (objective.y, data.weights, state.view.scores, along, state.view.alpha)
         constant = step_b if objective.intercept == "penalized" else 0.0
@@ -312,7 +330,7 @@ class Newton:
         t = 1.0
         for k in range(SEARCHES):
             at_t = slope(t)
-            if abs(at_t) <= flat or at_low >= 0.0:  # a step that does not go down is one of rounding
+            if abs(at_t) <= flat or at_low >= 0.0:  # a step along which Φ does not fall is due to rounding
                 break
             if at_t < 0.0:
                 low, at_low = t, at_t
@@ -324,12 +342,12 @@ class Newton:
                 t = low + (high - low) * at_low / (at_low - at_high)
             else:
                 t = 0.5 * (low + high) if low > 0.0 else 1e-2 * high
-        else:  # a kink: beyond it there are rows that tell the next step about it
+        else:  # a kink: go beyond it, so that the next step sees the rows there
             return min(high, 2.0 * low)
         return t
 
     def _gap(self, objective: Objective, state: NewtonState) -> tuple[float, float]:
-        """P(w, b) − D(a), up to the balance of a; and the same relative to P."""
+        """P(w, b) − D(a) plus |b| times the imbalance of a; and the same relative to P."""
         sums, total, length = state.view.sums, objective.total, objective.lam * objective.total
         primal = objective.regularizer(state.w, state.b) + sums.loss / total
         implied = sums.balance / length if objective.intercept == "penalized" else 0.0
@@ -337,7 +355,7 @@ class Newton:
         gap = abs(primal - dual)
         if objective.free:
             gap += abs(state.b * objective.imbalance(sums.balance)) / total
-        return gap, 0.0 if objective.vanishes(dual) else relative_gap(primal, primal - gap)
+        return gap, 0.0 if objective.solution_is_zero(dual) else relative_gap(primal, primal - gap)
 
     def evaluate(self, objective: Objective, state: NewtonState) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
@@ -355,16 +373,16 @@ class Newton:
         return state.w.copy(), state.b
 
     def observe(self, objective: Objective, state: NewtonState, evaluation: Evaluation) -> None:
-        """There is nothing that it would do otherwise."""
+        """Does nothing."""
 
     def hand_over(self, objective: Objective, state: NewtonState) -> Point:
-        """(w, b), and α if it is known of all rows."""
+        """(w, b), and a if it is known for all rows; else the first α."""
         alpha = state.view.a if state.sample is None else first_alpha(objective, state.last_q)
         return Point(alpha, state.b, state.w)
 
 
 def fits(handle: Handle, m: int) -> bool:
-    """Whether a handle is one of m rows, as far as it tells."""
+    """Whether a handle has m rows; a handle without a shape is accepted."""
     return bool(getattr(handle, "shape", (m,)) == (m,))
 
 
@@ -376,7 +394,7 @@ def least_q(objective: Objective) -> float:
 
 
 def first_alpha(objective: Objective, last_q: float) -> Handle:
-    """The middle of each α's domain; 0 where that is unbounded, or q stays so large that α will hardly move.
+    """The middle of each α's domain; 0 if the domain is unbounded, or if q stays so large that α hardly moves.
 
     Examples
     --------
@@ -386,13 +404,13 @@ def first_alpha(objective: Objective, last_q: float) -> Handle:
     array([-0.5,  0.5])
     """
     data, bound = objective.data, objective.loss.slope_bound
-    if not np.isfinite(bound) or last_q >= IMMOVABLE:
+    if not np.isfinite(bound) or last_q >= MOST_MOVABLE_Q:
         return data.zeros()
     return data.map(partial(middles, objective.loss, 2.0 * bound), objective.y)
 
 
 def best_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
-    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = τ Σc, by bisection from around the present one."""
+    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = τ Σc, by bisection around the present b."""
     data, wanted = objective.data, objective.tilt * objective.total
 
     def balance(b: float) -> float:
@@ -414,7 +432,7 @@ def best_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float
 
 
 def rows_for(q: float, data: Dataset) -> int:
-    """How many rows tell the way for this q; all, where fewer are not worth their while."""
+    """The number of rows to use for this q; all rows if a sample does not pay."""
     m, d = data.shape
     for least, rows_per_feature in SAMPLES if data.numbered else ():
         n = max(rows_per_feature * d, costs.SAMPLE_ENTRIES // d)
@@ -424,7 +442,7 @@ def rows_for(q: float, data: Dataset) -> int:
 
 
 def sample_of(objective: Objective, n: int, rng: np.random.Generator) -> Sample | None:
-    """n rows drawn at random; None if that is all of them, or those drawn have one side of two only."""
+    """n rows drawn at random; None if n is all rows, or if the drawn rows have one sign only."""
     m = objective.data.shape[0]
     if n == m:
         return None

@@ -1,4 +1,4 @@
-"""In which order to visit rows: random enough to converge, sequential enough for memory.
+"""The order in which rows are visited: random enough to converge, sequential enough for memory.
 
 A uniformly random order costs a cache miss per row; visiting shuffled blocks of neighbours does not, but on a file
 sorted by label it converges ten times worse. So rows are divided into short runs of neighbours, the runs are shuffled,
@@ -11,10 +11,14 @@ import numpy as np
 from primalsvm.compiled import kernel
 from primalsvm.data import Vector
 
-RUN = 32  # rows in a run: about 10 KiB of text-like data, a few pages
-STREAMS = 16  # runs read side by side: as many as hardware prefetchers follow
-AHEAD = 4  # rows between a prefetch of a row's entries and their use
-FAR_AHEAD = 24  # rows between a prefetch of what is kept per row, its place in memory included, and their use
+# The number of rows in a run: about 10 KiB of text-like data, a few pages.
+RUN = 32
+# This many runs are read side by side: as many as hardware prefetchers follow.
+STREAMS = 16
+# The entries of a row are prefetched this many rows before their use.
+AHEAD = 4
+# The pointer and the numbers of a row are prefetched this many rows before their use.
+FAR_AHEAD = 24
 
 
 def run_length(m: int) -> int:
@@ -49,7 +53,7 @@ def write_order(rng: np.random.Generator, skip: Vector, out: Vector) -> int:
 def interleave(starts, length, m, skip, out):  # type: ignore[no-untyped-def]  # compiled
     """Write the order of the active rows, those with skip = 0 (or all, if `skip` is empty); returns how many.
 
-    The others are left out of one sweep less.
+    For the others skip is reduced by 1.
     """
     n = 0
     for first in range(0, starts.shape[0], STREAMS):

@@ -1,16 +1,16 @@
-"""Pegasos on pairs: a ranking, a few pairs at a time.
+"""Pegasos on pairs, for rankings.
 
     for t = 1, 2, …, T:
         draw k pairs (i, j) of one query with yᵢ > yⱼ, with probabilities s_q cᵢ cⱼ/N
         w ← (1 − η_t λ) w + (η_t/k) Σ {xᵢ − xⱼ : ⟨w, xᵢ − xⱼ⟩ < 1},    η_t = 1/(λ (t + t₀))
 
 The steps, the projection and the averages are those of Pegasos (`pegasos`, `steps`, `streams`): pairs are a stream of
-rows xᵢ − xⱼ with the label 1. To draw one takes O(log m): rows are sorted by query and relevance, so the rows below
-i are its query's first ones.
+rows xᵢ − xⱼ with the label 1. Drawing a pair takes O(log m): rows are sorted by query and relevance, so the rows below
+i are the first ones of its query.
 
-Certificate. The full sub-gradient at every evaluation is a plane (`planes`). Where the goal is an accuracy, some steps
-of cutting planes (a share of the epochs so far) from the present point raise the bound, and their point is returned if
-its P is lower. A run of `n_iter` steps returns what Pegasos returns.
+Certificate. The full sub-gradient at every evaluation is a plane (`planes`). If the run is to reach a target gap, some
+steps of cutting planes from the present point (a share of the epochs so far) raise the bound, and their point is
+returned if its P is lower. A run of `n_iter` steps returns what Pegasos returns.
 """
 
 from dataclasses import dataclass, field
@@ -26,38 +26,36 @@ from primalsvm.solvers import stochastic, streams
 from primalsvm.solvers.cutting_planes import CuttingPlanes, continue_from
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.planes import Planes
-from primalsvm.solvers.protocol import Run, Traits
+from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.stochastic import StochasticState
 
-STEPS_PER_EPOCH = 0.5  # of cutting planes, two passes each, to raise the bound: half as much work as the steps on pairs
+# Cutting planes raise the bound in this many steps, of two passes each, for each epoch: half the work of the steps on
+# pairs.
+STEPS_PER_EPOCH = 0.5
 
 
 class Proof(NamedTuple):
-    """The planes so far, and the best bound that they have proved."""
+    """The planes so far, and the best bound from them."""
 
     planes: Planes
     bound: float = -np.inf
 
 
 @dataclass
-class PairState:
-    """Pegasos' own state, what pairs are drawn from, and what evaluations have proved."""
+class PairState(SolverState):
+    """The state of Pegasos, the generator of pairs, and the planes of the evaluations."""
 
     stream: StochasticState
     draw: "Draw"
     proof: Proof
     target: float
     next_evaluation: int  # step
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = np.inf  # not counted
-    finished: bool = False
-    worth_evaluating: bool = False
+    operations: float = field(default=np.inf, kw_only=True)  # not counted
 
 
 @dataclass
 class Draw:
-    """Pairs at random."""
+    """Draws pairs at random."""
 
     queries: Queries
     rng: np.random.Generator
@@ -144,7 +142,7 @@ class PairPegasos:
         return state
 
     def evaluate(self, objective: RankingObjective, state: PairState) -> Evaluation:
-        """P at the output, and the bound; in the details, a better proof."""
+        """P at the output, and the bound; the planes are in the details."""
         w, b = self.iterate(objective, state)
         cutting = continue_from(objective, w, state.proof.planes.copy(), state.target)
         own = cutting.primal
@@ -158,15 +156,15 @@ class PairPegasos:
         return Evaluation(cutting.w, b, min(own, cutting.primal), proof.bound, details=proof)
 
     def iterate(self, objective: RankingObjective, state: PairState) -> tuple[Vector, float]:
-        """The output so far: the average's."""
+        """The output so far: the average."""
         return stochastic.output(state.stream)
 
     def observe(self, objective: RankingObjective, state: PairState, evaluation: Evaluation) -> None:
-        """Keep the proof. No step depends on it."""
+        """Store the planes. No step depends on them."""
         state.proof = evaluation.details
 
     def _steps_in(self, data: Dataset) -> int:
-        """An epoch has as many pairs as there are rows."""
+        """The number of steps in an epoch, which has as many pairs as there are rows."""
         return -(-data.shape[0] // self.pegasos.batch_size)
 
 

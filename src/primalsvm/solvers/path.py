@@ -1,11 +1,11 @@
-"""A path: the same problem at many λ, from strong regularisation to weak, each point begun with what those before tell.
+"""A path: the same problem at many λ, from strong regularisation to weak, each point started from those before.
 
     for λ₁ > λ₂ > …:
-        start where the last point ended (dual ascent: `screening` predicts which rows will not move)
+        start from the last point (dual ascent: `screening` predicts which rows do not move)
         solve to the tolerance
 
-With dual ascent a point so costs a pass over all rows, for its certificate, and sweeps over the rows near the margin.
-Several problems at once (one class against the rest) begin with what the last point of each ended with.
+With dual ascent a point costs a pass over all rows, for its certificate, and sweeps over the rows near the margin.
+Several problems (one class against the rest) each start from their own last point.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ from primalsvm.solvers.costs import Size
 from primalsvm.solvers.drive import Progress, drive
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import JointSolver, Solver
-from primalsvm.solvers.several import Single, as_previous, with_previous
+from primalsvm.solvers.several import Single, as_previous, replace_state
 from primalsvm.solvers.stops import Stops
 
-POINTS = 20
-DECADES = 4.0
+POINTS = 20  # by default
+DECADES = 4.0  # from the largest λ to the smallest, by default
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def svm_path(
 def problems_of(
     problem: Problem, data: InMemory, y: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any] | None, Single | Objectives]:
-    """The classes that y holds, None if it holds numbers; and the problems: one for two classes, else one for each."""
+    """The classes in y, or None if y holds numbers; and the problems: one for two classes, else one for each class."""
     m = data.shape[0]
     if y.shape[:1] != (m,):
         raise ValueError(f"X has {m} rows but y has shape {y.shape}")
@@ -155,7 +155,7 @@ def problems_of(
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity")
     classes, codes = label_codes(y)
-    counted = np.bincount(codes, data.weights.array(m), len(classes)) > 0
+    counted = np.bincount(codes, data.weight_array(), len(classes)) > 0
     if np.count_nonzero(counted) < 2:
         raise ValueError("y holds one class only: at least two classes are needed")
     codes = np.where(counted, np.cumsum(counted) - 1, -1)[codes]
@@ -188,9 +188,9 @@ def check_strengths(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def strongest(objective: Objective) -> float:
-    """A λ from which on solutions are simple:  λ_max = max |⟨g, xᵢ⟩|,  g = (1/Σc) Σ cᵢ αᵢ xᵢ,  αᵢ = −ℓ'(yᵢ, 0).
+    """A λ above which solutions are simple:  λ_max = max |⟨g, xᵢ⟩|,  g = (1/Σc) Σ cᵢ αᵢ xᵢ,  αᵢ = −ℓ'(yᵢ, 0).
 
-    For the hinge without intercept, w = g/λ exactly for λ ≥ λ_max: no row is beyond the margin then, so all have
+    For the hinge without intercept, w = g/λ exactly for λ ≥ λ_max: no row is beyond the margin, so all have
     αᵢ = yᵢ. Otherwise it is of that order; a free intercept needs Σ cᵢ αᵢ = 0, so α is balanced first.
 
     Examples
@@ -201,7 +201,7 @@ def strongest(objective: Objective) -> float:
     """
     data, total = objective.data, objective.total
     alpha = data.map(partial(sums.negative_slopes, objective.loss, 0.0), objective.y, data.zeros())
-    alpha = objective.balanced(alpha)
+    alpha = objective.balance_alpha(alpha)
     scores = data.scores(data.combine(alpha) / total)
     b = objective.balance(alpha) / total if objective.intercept == "penalized" else 0.0
     largest = data.reduce(partial(largest_score, b), data.weights, scores, merge=max)
@@ -221,23 +221,23 @@ def follow(
     stops: Stops,
     *,
     seed: int = 0,
-    watch: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[tuple[float, list[Solution]]]:
     """Each λ once, from the largest to the smallest, with the solution of every problem.
 
-    The states in the solutions are those that the next point starts from, and change then.
+    The next point starts from the states in the solutions, and changes them.
     """
     point: list[Solution] | None = None
     memories: list[Any] = [None] * len(objectives)
     for lam in np.unique(lams)[::-1].tolist():
-        here, start = objectives.at(lam), None
+        at_lam, start = objectives.with_lam(lam), None
         if point is not None:
             found = [path_start(*pair, lam) for pair in zip(point, memories, strict=True)]
             start, memories = [state for state, _ in found], [memory for _, memory in found]
-        point = drive(here, solver, stops, seed=seed, start=start, watch=watch)
+        point = drive(at_lam, solver, stops, seed=seed, start=start, on_progress=on_progress)
         if start is not None and any(one.status in (Status.STALLED, Status.MAX_ITER) for one in point):
-            # a start from afar may do more harm than good (Newton, at weights that differ by orders of magnitude)
-            again = drive(here, solver, stops, seed=seed, watch=watch)
+            # a start from a distant point may be worse than none (Newton, if weights differ by orders of magnitude)
+            again = drive(at_lam, solver, stops, seed=seed, on_progress=on_progress)
             point = [min(pair, key=gap_of) for pair in zip(point, again, strict=True)]
         if any(one.status is Status.INTERRUPTED for one in point):
             raise KeyboardInterrupt
@@ -245,14 +245,14 @@ def follow(
 
 
 def path_start(solution: Solution, memory: Any, lam: float) -> tuple[Any, Any]:
-    """What the next λ begins with, given a solution at the last one and what its solver remembers of those before."""
+    """The start at the next λ, from the solution at the last one and the solver's memory of those before."""
     state = as_previous(solution.state)
     if state is None or not solution.solver.traits.path:
         return solution.state, None
     begin, memory = solution.solver.path_start(state, memory, lam)
-    return with_previous(solution.state, begin), memory
+    return replace_state(solution.state, begin), memory
 
 
 def gap_of(solution: Solution) -> float:
-    """The relative gap that is proven."""
+    """The certified relative gap; inf without a certificate."""
     return np.inf if solution.certificate is None else solution.certificate.relative_gap

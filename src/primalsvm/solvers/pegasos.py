@@ -10,16 +10,16 @@
 
 For the hinge −ℓ' xᵢ is yᵢ xᵢ where yᵢ⟨w, xᵢ⟩ < 1 and 0 elsewhere, as in the paper.
 
-The steps themselves are in `steps`, the averages and the certificate in `stochastic`.
+The steps are in `steps`, the averages and the certificate in `stochastic`.
 
 Intercept. Penalised: the weight of a constant feature, part of w. Free: b moves with ASSET's step D_X/(D_G √t) in
-[−B, B] (Lee and Wright, Algorithm 1), here with D_X/D_G = 1/sup|ℓ'|, in units of the margin; 1/(λt) would throw it to
-±1/λ.
+[−B, B] (Lee and Wright, Algorithm 1), here with D_X/D_G = 1/sup|ℓ'|, in units of the margin; steps of 1/(λt) would
+move it to ±1/λ.
 
-First steps. With λ small, 1/λ, 1/(2λ), … are so long that it takes most of a run to get back. With an offset,
-η_t = 1/(λ(t + t₀)), they are shorter and w₁ is not erased. The default is the paper's t₀ = 0 when a number of steps is
-given, and t₀ = 70 mean‖x‖²/λ when the goal is an accuracy. For a smooth loss whose slope is not bounded (the squared
-hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and the run blows up.
+First steps. If λ is small, steps of 1/λ, 1/(2λ), … are so long that most of a run is spent on correcting them. With an
+offset, η_t = 1/(λ(t + t₀)), they are shorter and w₁ is not erased. The default is the paper's t₀ = 0 if a number of
+steps is given, and t₀ = 70 mean‖x‖²/λ if the run is to reach a target gap. For a smooth loss whose slope is not bounded
+(the squared hinge) t₀ is at least sup ℓ'' · R²/λ: a longer first step overshoots, and the run diverges.
 """
 
 import math
@@ -37,8 +37,10 @@ from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import EQUAL, RISING, Settings
 from primalsvm.solvers.stochastic import Average, Plan, StochasticSolver, StochasticState, weight_scale
 
-SAMPLE = 1000  # rows that estimate ‖x‖² for the offset and for the bounds of a free intercept
-GENTLE = 70.0  # λ t₀ / mean‖x‖² when the goal is an accuracy (a9a, covtype, λ = 1e-5: best between 50 and 150)
+# ‖x‖² is estimated from this many rows, for the offset and for the bounds of a free intercept.
+SAMPLE = 1000
+# λ t₀ / mean‖x‖² of runs with a target gap (a9a, covtype, λ = 1e-5: best between 50 and 150).
+GENTLE = 70.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Pegasos(StochasticSolver):
     batch_size : int
         k, the rows in a step.
     n_iter : int, "theory" or None
-        T, the number of steps, which then are all taken whatever `tol` and `max_iter` say; None: until the certified
+        T, the exact number of steps, whatever `tol` and `max_iter` are; None: until the certified
         relative gap reaches `tol`. "theory": as many as `primalsvm.theory.plan` says suffice for P(w) − P* ≤ `epsilon`,
         in expectation or with probability 1 − `delta`; rows are then drawn independently, and what is returned is what
         the theorem is about.
@@ -130,7 +132,7 @@ class Pegasos(StochasticSolver):
         return stochastic.start(solver.plan, solver._settings_for(objective), objective, run, previous)
 
     def _with_steps_of_theory(self, objective: Objective) -> "Pegasos":
-        """These options with the number of steps that theory asks for, and what the theorem is about."""
+        """These options with the number of steps, the sampling and the average of the theorem."""
         if not isinstance(objective.loss, Hinge) or objective.free:
             raise ValueError("n_iter='theory' is about the hinge loss without a free intercept")
         assert self.epsilon is not None
@@ -146,7 +148,7 @@ class Pegasos(StochasticSolver):
 
     def _settings_for(self, objective: Objective) -> Settings:
         data = objective.data
-        # A run of n_iter steps costs the same whatever the number of rows: only a safe step has to look at all of them.
+        # A run of n_iter steps costs the same for any number of rows: all norms are read only if a step needs them.
         norms = data.squared_norms(data.shape[0] if math.isinf(objective.loss.slope_bound) else SAMPLE)
         return self.settings(objective, norms, *weight_scale(data), gentle=self.n_iter is None)
 

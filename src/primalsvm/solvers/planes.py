@@ -1,11 +1,11 @@
-"""Planes under a convex loss, and the best lower bound that they prove together.
+"""Planes below a convex loss, and the best lower bound that they prove together.
 
     R(w) ≥ h_k + ⟨g_k, w⟩ for k = 1 … K, so for every β ≥ 0 with Σβ = 1
 
     P* = min λ/2 ‖w‖² + R(w) ≥ min λ/2 ‖w‖² + h̄ + ⟨ḡ, w⟩ = h̄ − ‖ḡ‖²/(2λ),    h̄ = Σ β_k h_k,  ḡ = Σ β_k g_k
 
-The best β is found by moving mass between two planes at a time, on the matrix of the ⟨g_k, g_l⟩; −ḡ/λ is where the
-model max_k (h_k + ⟨g_k, w⟩) + λ/2 ‖w‖² is least. Planes that have had no mass for a while are forgotten.
+The best β is found by moving mass between two planes at a time, on the matrix of the ⟨g_k, g_l⟩; −ḡ/λ minimises the
+model max_k (h_k + ⟨g_k, w⟩) + λ/2 ‖w‖². Planes that have had no mass for some rounds are dropped.
 """
 
 from dataclasses import dataclass
@@ -15,16 +15,19 @@ import numpy as np
 from primalsvm.compiled import kernel
 from primalsvm.data import Vector
 
-FIRST_ROOM = 32  # planes
-PATIENCE = 60  # rounds without mass after which a plane is forgotten
-MOVES = 20_000  # of mass at most, a round
+# At first there is room for this many planes.
+FIRST_ROOM = 32
+# A plane is dropped after this many rounds without mass.
+PATIENCE = 60
+# A round makes at most this many moves of mass.
+MOVES = 20_000
 
 
 @dataclass
 class Planes:
     """Planes with their weights β."""
 
-    g: Vector  # one a row; there is room for more
+    g: Vector  # one plane a row, with room for more
     h: Vector
     gram: Vector
     beta: Vector
@@ -37,7 +40,7 @@ class Planes:
         return cls(np.zeros((n, d)), np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(n, np.int64))
 
     def copy(self) -> "Planes":
-        """The same planes, to go on from on their own."""
+        """Independent copies of the planes."""
         return Planes(self.g.copy(), self.h.copy(), self.gram.copy(), self.beta.copy(), self.idle.copy(), self.count)
 
     def add(self, h: float, g: Vector) -> None:
@@ -52,11 +55,11 @@ class Planes:
         self.count = k + 1
 
     def bound(self, lam: float, accuracy: float) -> tuple[float, Vector]:
-        """The lower bound, up to `accuracy` the best one; and −ḡ/λ."""
+        """The best lower bound, up to `accuracy`; and −ḡ/λ."""
         k = self.count
         beta = self.beta[:k]
         move_mass(self.gram, self.h[:k], beta, lam, accuracy, MOVES)
-        beta /= beta.sum()  # so that rounding proves nothing
+        beta /= beta.sum()  # so that rounding does not raise the bound
         self.idle[:k] = np.where(beta > 0, 0, self.idle[:k] + 1)
         mean = beta @ self.g[:k]
         return float(self.h[:k] @ beta - mean @ mean / (2 * lam)), mean / -lam
@@ -76,8 +79,8 @@ class Planes:
 def move_mass(gram, h, beta, lam, accuracy, moves):  # type: ignore[no-untyped-def]  # compiled
     """Raise Σ β h − ‖Σ β g‖²/(2λ) over the simplex until it is at most `accuracy` below its maximum.
 
-    Mass goes to the plane u with the largest slope, from the plane d where that gains most. The gap of this problem is
-    max slope − Σ β slope.
+    Mass goes to the plane u with the largest slope, from the plane d for which this gains most. The gap of this problem
+    is max slope − Σ β slope.
     """
     n = h.shape[0]
     slope = h.copy()

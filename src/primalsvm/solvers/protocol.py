@@ -1,4 +1,4 @@
-"""What the driver expects of a solver: frozen options, an explicit state, and a few verbs.
+"""What the driver expects of a solver: frozen options, an explicit state, and a few methods.
 
 An algorithm for one problem is a `Solver`. The driver runs a `JointSolver`, which is for K problems on the same rows;
 `several.Several` makes one of a `Solver`.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from primalsvm.data import Dataset, Handle, Vector
-from primalsvm.objective import Evaluation
+from primalsvm.objective import Evaluation, Intercept
 
 
 class Run(NamedTuple):
@@ -23,7 +23,7 @@ class Run(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Where a solver may begin: what another one hands over, or what is known from elsewhere."""
+    """A point that a solver may start from: handed over by another solver, or known from elsewhere."""
 
     alpha: Handle  # a dual point
     b: float
@@ -39,11 +39,12 @@ class Traits:
     rows : how it reads rows: "block" one by one in any order, from memory; "take" copies of some rows at a time;
         "passes" in passes over all of them
     precise : small problems can be solved to machine precision
-    self_paced : it runs to an end of its own, whatever `tol` and `max_iter` say
-    planned : its steps are planned up to the end, so a run with another `tol` or `max_iter` is another run
+    self_paced : it decides by itself when to end, whatever `tol` and `max_iter` are
+    planned : its steps depend on `tol` and `max_iter`, so a run with other values cannot go on from a checkpoint
     hands_over : it has `hand_over`, so another solver can follow it
-    path : it has `path_start`, so it starts at the next λ of a path from more than its last state
-    together : all problems advance at once, so there is little use in giving up only some of them
+    path : it has `path_start`, so at the next λ of a path it starts from more than its last state
+    together : all problems advance at once, so they are handed over together
+    intercepts : the kinds of intercept that it supports; other problems are refused
     """
 
     rows: Literal["block", "take", "passes"]
@@ -53,24 +54,36 @@ class Traits:
     hands_over: bool = False
     path: bool = False
     together: bool = False
+    intercepts: tuple[Intercept, ...] = ("none", "penalized", "free")
 
 
 class State(Protocol):
-    """What is read of a solver's state. A state is picklable and is the solver's only memory."""
+    """The fields of a solver's state that the driver reads. A state is picklable and is the solver's only memory."""
 
     epoch: float
     steps: int
-    operations: float  # work so far (`costs`); inf: not counted
+    operations: float  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
     target: float  # relative gap to reach
-    finished: bool  # the solver has done all it was asked to do, or only rounding is left
+    finished: bool  # the solver has ended its work, or only rounding is left
     worth_evaluating: bool  # the gap may have reached the target, or an evaluation is due
+
+
+@dataclass(kw_only=True)
+class SolverState:
+    """These fields but for `target`, for states that derive from it."""
+
+    epoch: float = 0.0
+    steps: int = 0
+    operations: float = 0.0
+    finished: bool = False
+    worth_evaluating: bool = False
 
 
 class Solver(Protocol):
     """An algorithm for one problem.
 
-    `start` makes a state, `advance` consumes one and returns it one chunk of work later. The objective is of the kind
-    that the solver is for: most know `Objective`, some one of their own.
+    `start` makes a state; `advance` takes a state and returns it one chunk of work later. The objective is of the kind
+    that the solver is for: mostly `Objective`, sometimes a kind of its own.
     """
 
     @property
@@ -85,30 +98,30 @@ class Solver(Protocol):
         """A fresh state, or one that goes on from a previous state or a `Point` where that fits."""
 
     def advance(self, objective: Any, state: Any) -> Any:
-        """One chunk of work. The arrays inside the state are updated in place."""
+        """One chunk of work. The arrays in the state are updated in place."""
 
     def evaluate(self, objective: Any, state: Any) -> Evaluation:
-        """The solution that the state stands for, with P and D. The state stays as it is."""
+        """The solution that the state stands for, with P and D. The state is not changed.
+
+        With a free intercept (`objective.free`) the solver's own b is not accurate enough for a certificate: take w, b
+        and P from `objective.evaluate_primal(w, b)`, which finds the best b; `objective.lower_bound` moves α onto
+        Σ cᵢ αᵢ = 0.
+        """
 
     def iterate(self, objective: Any, state: Any) -> tuple[Vector, float]:
         """The solver's own point, at no cost in passes over the rows; `evaluate` may find a better b, or w."""
 
     def observe(self, objective: Any, state: Any, evaluation: Evaluation) -> None:
-        """Take note of what an evaluation has shown."""
+        """Store what the solver needs of an evaluation."""
 
 
 @dataclass
-class Member:
-    """What is known of one of several problems between two chunks: the part of a `State` that the driver reads."""
+class Member(SolverState):
+    """One of several problems between two chunks: the part of a `State` that the driver reads."""
 
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
-    primal: float = float("inf")  # P that the last sweeps suggest,
-    dual: float = 0.0  # … D,
-    estimate: float = float("inf")  # … and the relative gap
+    primal: float = float("inf")  # P, estimated from the last sweeps
+    dual: float = 0.0  # D, estimated likewise
+    estimate: float = float("inf")  # the relative gap of these two
 
 
 class JointState(Protocol):
@@ -129,8 +142,8 @@ class Objectives(Protocol):
     def tunable(self) -> bool:
         """Whether λ is for the user to choose."""
 
-    def vanishes(self, dual: float) -> bool:
-        """Whether so high a lower bound shows that w* = 0, which tells nothing."""
+    def solution_is_zero(self, dual: float) -> bool:
+        """Whether this lower bound shows that w* = 0, which is not informative."""
 
     def __len__(self) -> int: ...
 
@@ -138,10 +151,10 @@ class Objectives(Protocol):
         """The objective of problem k."""
 
     def separate(self, k: int) -> Any:
-        """The objective of problem k, for a thread that solves it while others solve others."""
+        """The objective of problem k, for a thread that solves it while other threads solve other problems."""
 
     def forget(self, k: int) -> None:
-        """Problem k has ended."""
+        """Drop what is kept for problem k, which has ended."""
 
 
 class JointSolver(Protocol):
@@ -156,22 +169,22 @@ class JointSolver(Protocol):
         """What it needs, and what it can do."""
 
     def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> Any:
-        """A state for the chosen problems, each from its previous state (None: afresh)."""
+        """A state for the chosen problems, each from its previous state (None: without one)."""
 
     def advance(self, objectives: Any, state: Any) -> Any:
         """One chunk of work for the problems that are open."""
 
     def evaluate(self, objectives: Any, state: Any, chosen: Sequence[int]) -> list[Evaluation]:
-        """Of each chosen problem the solution that the state stands for, with P and D. The state stays as it is."""
+        """For each chosen problem, the solution that the state stands for, with P and D. The state is not changed."""
 
     def iterate(self, objectives: Any, state: Any, k: int) -> tuple[Vector, float]:
-        """The own point of a problem, at no cost in passes over the rows."""
+        """The solver's own point of a problem, at no cost in passes over the rows."""
 
     def observe(self, objectives: Any, state: Any, k: int, evaluation: Evaluation) -> None:
-        """Take note of what an evaluation has shown."""
+        """Store what the solver needs of an evaluation."""
 
     def hand_over(self, objectives: Any, state: Any, k: int) -> Point:
-        """Where another solver may begin with a problem."""
+        """The point of a problem that another solver may start from."""
 
     def close(self, objectives: Any, state: Any, k: int) -> tuple[Any, Any]:
         """End a problem: the solver that it ended with, and the state that a later run may start from."""

@@ -1,6 +1,7 @@
 """The solvers, and what their states consist of. A new solver is a file of this package, and a line here.
 
-Classes whose objects are part of a state have a line in `STATES`, so that checkpoints can hold them.
+Users may give the `name` of those that solve any problem without more options (`named_solvers`). The classes of a
+state's parts have a line in `STATES`, so that checkpoints can hold them.
 """
 
 from typing import Any
@@ -22,22 +23,15 @@ from primalsvm.solvers.protocol import Member, Point, Run
 from primalsvm.solvers.proximal import Proximal
 from primalsvm.solvers.sampling import Sampler
 from primalsvm.solvers.screening import PathMemory, PathStart
-from primalsvm.solvers.sequence import Mark, Progress, SequenceState
-from primalsvm.solvers.several import Left, SeveralState
+from primalsvm.solvers.sequence import Mark, SequenceState, StageProgress
+from primalsvm.solvers.several import LastStage, SeveralState
 from primalsvm.solvers.steps import Iterate, Settings, Tail
 from primalsvm.solvers.stochastic import Bucket, Plan, StochasticState
 from primalsvm.solvers.watched import Watched
 
-NAMED_SOLVERS: dict[str, Any] = {  # by the names that users may give
-    "asset": Asset,
-    "dual_ascent": DualAscent,
-    "interior_point": InteriorPoint,
-    "newton": Newton,
-    "pegasos": Pegasos,
-}
-OTHERS = (BlockAscent, CuttingPlanes, JointAscent, KernelPegasos, PairPegasos, Watched)
-SOLVERS: dict[str, type] = {  # by the names of their classes, for files
-    kind.__name__: kind for kind in (*NAMED_SOLVERS.values(), *OTHERS)
+SPECIAL = (BlockAscent, CuttingPlanes, JointAscent, KernelPegasos, PairPegasos, Watched)  # are not chosen by name
+SOLVERS: dict[str, Any] = {  # by the names of their classes
+    kind.__name__: kind for kind in (Asset, DualAscent, InteriorPoint, Newton, Pegasos, *SPECIAL)
 }
 STATES: dict[str, type] = {
     kind.__name__: kind
@@ -48,7 +42,12 @@ STATES: dict[str, type] = {
         InteriorState,
         *(StochasticState, Plan, Sampler, Settings, Iterate, Tail, Bucket),
         *(CuttingState, Planes),
-        *(SeveralState, SequenceState, Progress, Mark, Left),
+        *(SeveralState, SequenceState, StageProgress, Mark, LastStage),
         *(Run, Member, Point, PathStart, PathMemory),
     )
 }
+
+
+def named_solvers() -> dict[str, Any]:
+    """The solvers by the names that users may give."""
+    return {kind.name: kind for kind in SOLVERS.values() if kind not in SPECIAL}

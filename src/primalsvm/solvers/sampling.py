@@ -1,11 +1,11 @@
-"""Which rows a stochastic solver visits next.
+"""The choice of the rows that a stochastic solver visits.
 
     iid        independent draws
     distinct   k distinct rows each step
     epochs     a fresh permutation of all rows each epoch
-    blocks     mixed blocks of neighbours (`order`): like epochs, at the speed of memory
+    blocks     mixed blocks of neighbours (`order`): nearly as random as epochs, and read sequentially
 
-A `Sampler` is part of its solver's state: with it a run goes on to the same bits.
+A `Sampler` is part of its solver's state, so a run that goes on gives the same bits.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from primalsvm.solvers.order import STREAMS, interleave, run_length, shuffled_ru
 Sampling = Literal["iid", "distinct", "epochs", "blocks"]
 SAMPLINGS = ("blocks", "epochs", "iid", "distinct")
 
-BLOCK = 65_536  # rows that are mixed at a time
+BLOCK = 65_536  # the number of rows that are mixed at a time
 _ALL_ACTIVE = np.zeros(0, np.uint8)
 
 

@@ -1,16 +1,16 @@
-"""Screening on a path of λ: which rows will not move at the next λ, predicted from the last two.
+"""Screening on a path of λ: predict from the last two points which rows do not move at the next λ.
 
     r  = log(λ_{k+1}/λ_k) / log(λ_k/λ_{k−1})                     at most 1
     p⁰ = p_k + r (p_k − p_{k−1})                                 the scores p_k are those of the last certificate
-    e  = `SPREAD` · rms(p_k − p⁰_k)                              the error of the last prediction (longer steps: more)
-    rows whose α stays put for any score within p⁰ ± e are inactive
+    e  = `SPREAD` · rms(p_k − p⁰_k)                              the error of the last prediction, more for longer steps
+    rows whose α does not change for any score within p⁰ ± e are inactive
 
-A wrong prediction costs time only: the certificate looks at all rows, and rows that should not have been left out are
-active from then on.
+A wrong prediction costs only time: the certificate is over all rows, and rows that should not have been left out become
+active.
 
-That scores are about linear in log λ is what is seen (text: off by 0.02 to 0.1; linearly in λ p(λ), which is piecewise
-linear in λ for the hinge (Hastie et al. 2004), by 0.06 to 0.14). To extrapolate α as well gains nothing: most rows that
-move go all the way from one bound to the other between two points.
+Scores are about linear in log λ (measured on text: off by 0.02 to 0.1. Extrapolating λ p(λ), which is piecewise linear
+in λ for the hinge (Hastie et al. 2004), is off by 0.06 to 0.14). Extrapolating α as well gains nothing: most rows that
+move go from one bound to the other between two points.
 """
 
 import math
@@ -22,14 +22,18 @@ from primalsvm.compiled import kernel
 from primalsvm.data import Vector, weight_of
 from primalsvm.losses import dual_step
 
-SLACK = 0.1  # how much the score of an inactive row may move without moving its α
-LONGEST_PAUSE = 15  # sweeps that leave a row out, at most
-FARTHEST = 1.0  # r: a line through two points is no guide beyond
-SPREAD = 1.5  # errors that scores may be off (text: 1 too few, 2 as good)
+# A row is inactive only if its α would not change when its score changes by this much.
+SLACK = 0.1
+# At most this many sweeps in a row leave a row out.
+LONGEST_PAUSE = 15
+# r is at most this: the line through two points is not extrapolated further.
+FARTHEST = 1.0
+# Scores may be off by this multiple of the last error (text: 1 is too small, 2 is as good).
+SPREAD = 1.5
 
 
 class PathStart(NamedTuple):
-    """A dual point to start from, with what is known of these very rows and weights."""
+    """A dual point to start from, with v, norms and predicted scores of the same rows and weights."""
 
     alpha: Vector  # feasible
     centre: float  # of the intercept
@@ -37,11 +41,11 @@ class PathStart(NamedTuple):
     norms: Vector  # ‖xᵢ‖²; −1: not known yet
     scores: Vector  # predicted for the solution, b included
     slack: float  # their error
-    gap_ratio: float  # true gap / estimate, as it was
+    gap_ratio: float  # true gap / estimate at the last λ
 
 
 class PathMemory(NamedTuple):
-    """What the prediction for the point after next needs."""
+    """What the prediction for the point after the next one needs."""
 
     lam: float
     scores: Vector  # at this λ, b included
@@ -52,7 +56,7 @@ class PathMemory(NamedTuple):
 def predict(
     lam: float, last_lam: float, scores: Vector, centre: float, memory: PathMemory | None
 ) -> tuple[Vector, float, float]:
-    """Scores and centre at the next λ, given those at the last one, and how far off the scores may be.
+    """Scores and centre at the next λ, given those at the last one, and the error of the scores.
 
     Examples
     --------
@@ -65,27 +69,27 @@ def predict(
     step = math.log(lam / last_lam) / math.log(last_lam / memory.lam)
     r = min(step, FARTHEST)
     slack = SPREAD * float(rms_difference(scores, memory.predicted)) * (step / r)
-    return extrapolated(scores, memory.scores, r), centre + r * (centre - memory.centre), slack
+    return extrapolate(scores, memory.scores, r), centre + r * (centre - memory.centre), slack
 
 
 @kernel
 def screen(y, weight, loss, scores, slack, alpha, skip, pause):  # type: ignore[no-untyped-def]  # compiled
-    """Deactivate rows whose α stays put for any score within ±slack; activate the others."""
+    """Deactivate rows whose α does not change for any score within ±slack; activate the others."""
     for i in range(np.uint64(y.shape[0])):
         p, old = scores[i], alpha[i]
         below, above = dual_step(loss, p - slack, y[i], old, 1.0), dual_step(loss, p + slack, y[i], old, 1.0)
-        # no branches: a compiler makes vectors
+        # without branches, so that the compiler vectorises this
         inactive = (weight_of(weight, i) == 0.0) | ((below == old) & (above == old))
         pause[i] = LONGEST_PAUSE * inactive
         skip[i] = pause[i]
 
 
 @kernel
-def extrapolated(here, before, r):  # type: ignore[no-untyped-def]  # compiled
-    """here + r (here − before)."""
-    out = np.empty_like(here)
-    for i in range(np.uint64(here.shape[0])):
-        out[i] = here[i] + r * (here[i] - before[i])
+def extrapolate(last, before, r):  # type: ignore[no-untyped-def]  # compiled
+    """last + r (last − before)."""
+    out = np.empty_like(last)
+    for i in range(np.uint64(last.shape[0])):
+        out[i] = last[i] + r * (last[i] - before[i])
     return out
 
 

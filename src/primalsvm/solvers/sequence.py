@@ -3,18 +3,17 @@
     repeat: advance the present solver
         at operations W₁, W₂, … (each 1.5 times the last), with the gap that the solver estimates:
             remaining = forecast of the operations that it still needs
-            if remaining > `patience`: the next solver starts from its point
+            if remaining > `budget`: the next solver starts from its point
 
-`patience` is about what the solvers that follow would take from there. If the forecasts were worthless, and a solver
-were left only when it has used up its patience, a sequence of two would take twice as long as the better one at most.
+`budget` is about what the following solvers would need from there. Even if all forecasts were wrong, and a solver were
+left only after it had used up its budget, a sequence of two would take at most twice as long as the better one.
 
-Forecast. Two things happen in dual ascent: D grows like a power of the operations W, and P falls exponentially, where
-the rows are separable or nearly orthogonal; where they are not, it soon stops falling, and D has a long way to go. So
-both are extrapolated to where they are a factor of two apart. Once they are, the gap falls like a power of W, or
-exponentially.
+Forecast. In dual ascent D grows like a power of the operations W. P falls exponentially if the rows are separable or
+nearly orthogonal; otherwise it soon stops falling while D is still small. So P and D are both extrapolated until they
+are a factor of two apart. From there on the gap falls like a power of W, or exponentially.
 
-Of several problems each is handed over on its own, unless they advance together (`Traits.together`): then all are, once
-that is best for half of them. The next solver starts when the present one has no problems left.
+Each of several problems is handed over on its own. If they advance together (`Traits.together`), all are handed over
+once more than half of them are too slow. The next solver starts when the present one has no problems left.
 """
 
 import math
@@ -26,33 +25,38 @@ from primalsvm.data import Vector
 from primalsvm.objective import Evaluation
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Member, Point, Run, Traits
-from primalsvm.solvers.several import Left, as_joint
+from primalsvm.solvers.several import LastStage, as_joint
 
-APART = 1.5  # times the operations of one mark is the next
-HALF = 0.5  # relative gap from which on it is extrapolated itself
-TAIL = 4.0  # its power, before it is measured (seen: 3 to 5)
-GROWTH = (0.1, 3.0)  # least and largest power of D that is believed (seen: 0 to 2.5),
-FALL = (0.5, 8.0)  # … of the gap
+# The operations of each mark are those of the mark before times this ratio.
+MARK_RATIO = 1.5
+# Below this relative gap the gap itself is extrapolated, instead of P and D.
+HALF = 0.5
+# The gap is assumed to fall with this power of W until the power can be measured (measured later: 3 to 5).
+TAIL = 4.0
+# The measured power of D is clipped to this range (measured: 0 to 2.5).
+GROWTH = (0.1, 3.0)
+# The measured power of the gap is clipped to this range.
+FALL = (0.5, 8.0)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A solver, and how much work it may still seem to need before it hands over.
+    """A solver, and the forecast of further work above which it hands over.
 
     Parameters
     ----------
     solver : a solver object; all but the last of a sequence can hand over
-    patience : operations (`costs`); inf: it never hands over, unless rounding stops it
-    first_mark : operations before its first forecast; None: there are none, and it hands over after `patience`
+    budget : operations (`costs`); inf: it hands over only if rounding stops it
+    first_mark : operations before the first mark; None: no forecasts, it hands over after `budget` operations
     """
 
     solver: Any
-    patience: float = math.inf
+    budget: float = math.inf
     first_mark: float | None = None
 
 
 class Mark(NamedTuple):
-    """How far a solver has come: P and D, as it estimates them, after so many operations."""
+    """The estimates of P and D after a number of operations."""
 
     operations: float
     primal: float
@@ -60,15 +64,15 @@ class Mark(NamedTuple):
 
 
 @dataclass
-class Progress:
-    """How far a problem has come."""
+class StageProgress:
+    """The progress of one problem in the present stage."""
 
-    now: Member  # all solvers so far
-    before: Member  # those that have handed it over
-    next_mark: float  # operations of the present solver
-    mark: Mark | None = None  # the last one
-    hopeless: bool = False  # it would take longer than the solvers that follow
-    leaving: bool = False  # the next step hands it over
+    now: Member  # totals of all solvers so far
+    before: Member  # totals of the solvers that have handed it over
+    next_mark: float  # operations of the present solver at its next mark
+    mark: Mark | None = None  # the last mark
+    too_slow: bool = False  # it would take longer than the solvers that follow
+    leaving: bool = False  # the next call of `advance` hands it over
 
 
 @dataclass
@@ -80,20 +84,20 @@ class SequenceState:
     run: Run
     target: float
     members: list[Member | None]
-    progress: list[Progress]
+    progress: list[StageProgress]
     points: list[Any]  # of the problems that wait for the next solver
 
 
 @dataclass(frozen=True, repr=False)
 class SolverSequence:
-    """Solvers that are tried one after the other, each begun where the one before has left off.
+    """Solvers that are tried one after the other; each starts from the point of the one before.
 
     Examples
     --------
     >>> import numpy as np
     >>> from primalsvm import DualAscent, Hinge, Newton, Problem, solve
     >>> X = np.random.default_rng(0).normal(size=(500, 300)) * np.geomspace(0.01, 100, 300)
-    >>> both = SolverSequence((Stage(DualAscent(), patience=1e6), Stage(Newton())))
+    >>> both = SolverSequence((Stage(DualAscent(), budget=1e6), Stage(Newton())))
     >>> solution = solve(Problem(Hinge(), lam=1e-4), X, np.sign(X[:, 0]), solver=both)
     >>> solution.status.value, np.unique(solution.trace["solver"]).tolist()
     ('converged', ['dual_ascent', 'newton'])
@@ -104,10 +108,11 @@ class SolverSequence:
 
     @property
     def traits(self) -> Traits:
-        """It reads rows in all ways that its solvers do."""
-        ways = {stage.solver.traits.rows for stage in self.stages}
-        together = self.stages[0].solver.traits.together
-        return Traits("block" if "block" in ways else "passes", precise=True, together=together)
+        """The ways in which the solvers read rows, and the problems that all of them support."""
+        traits = [stage.solver.traits for stage in self.stages]
+        reads: Any = "block" if any(one.rows == "block" for one in traits) else "passes"
+        intercepts = tuple(one for one in traits[0].intercepts if all(one in other.intercepts for other in traits))
+        return Traits(reads, precise=True, together=traits[0].together, intercepts=intercepts)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(stage.solver.name for stage in self.stages)})"
@@ -122,10 +127,10 @@ class SolverSequence:
         """The first solver; after a previous sequence, the one that it ended with."""
         names = [stage.solver.name for stage in self.stages]
         left = [previous[k] for k in chosen]
-        again = [names.index(one.name) for one in left if isinstance(one, Left) and one.name in names]
+        again = [names.index(one.name) for one in left if isinstance(one, LastStage) and one.name in names]
         stage = min(again) if len(again) == len(left) else 0
         K = len(objectives)
-        progress = [Progress(Member(), Member(), 0.0) for _ in range(K)]
+        progress = [StageProgress(Member(), Member(), 0.0) for _ in range(K)]
         state = SequenceState(stage, None, run, run.target, [None] * K, progress, [None] * K)
         self._start_stage(objectives, state, chosen, previous)
         return state
@@ -135,11 +140,11 @@ class SolverSequence:
         state.inner = self._solver(state.stage).start(objectives, state.run, chosen, previous)
         for k in chosen:
             now = state.progress[k].now
-            state.progress[k] = Progress(now, replace(now), first_mark)
+            state.progress[k] = StageProgress(now, replace(now), first_mark)
             state.points[k] = None
 
     def advance(self, objectives: Any, state: SequenceState) -> SequenceState:
-        """One chunk of the present solver's, or the first of the next one's."""
+        """One chunk of the present solver, or the first chunk of the next one."""
         self._hand_over_leaving(objectives, state)
         solver = self._solver(state.stage)
         state.inner.target = state.target
@@ -148,43 +153,43 @@ class SolverSequence:
         for k in at_work:
             self._note_progress(state, state.progress[k], state.inner.members[k])
         if solver.traits.together:
-            leaving = 2 * sum(state.progress[k].hopeless for k in at_work) > len(at_work)
+            leaving = 2 * sum(state.progress[k].too_slow for k in at_work) > len(at_work)
             for k in at_work:
                 state.progress[k].leaving = leaving
-        for k in at_work:  # the history shows where a solver was left
+        for k in at_work:  # so that the history has the point of each handover
             state.progress[k].now.worth_evaluating |= state.progress[k].leaving
         state.members = [None] * len(state.members)
         for k in at_work:
             state.members[k] = state.progress[k].now
         return state
 
-    def _note_progress(self, state: SequenceState, progress: Progress, inner: Any) -> None:
-        """Add what the present solver did with a problem to what was done before; see whether it should leave."""
+    def _note_progress(self, state: SequenceState, progress: StageProgress, inner: Any) -> None:
+        """Update the totals of a problem, and decide whether it leaves the present solver."""
         now, before = progress.now, progress.before
         now.epoch = before.epoch + inner.epoch
         now.steps = before.steps + inner.steps
         now.operations = before.operations + inner.operations
         last = state.stage + 1 == len(self.stages)
-        # rounding, or a limit of its own, has stopped it; the evaluation that follows shows whether it is solved
+        # Rounding, or a limit of the solver, has stopped it. The next evaluation shows whether the problem is solved.
         stopped = inner.finished and not last and (state.run.certify or inner.estimate > state.target)
         now.finished = inner.finished and not stopped
         now.worth_evaluating = inner.worth_evaluating
-        progress.hopeless = stopped or (not last and self._will_not_make_it(state, progress, inner))
-        progress.leaving = progress.hopeless
+        progress.too_slow = stopped or (not last and self._is_too_slow(state, progress, inner))
+        progress.leaving = progress.too_slow
 
-    def _will_not_make_it(self, state: SequenceState, progress: Progress, inner: Any) -> bool:
-        """Whether a problem seems to need more than the patience; looked at from time to time."""
+    def _is_too_slow(self, state: SequenceState, progress: StageProgress, inner: Any) -> bool:
+        """Whether the forecast of a problem exceeds the budget; it is updated at each mark."""
         stage = self.stages[state.stage]
         if stage.first_mark is None:
-            return bool(inner.operations >= stage.patience)
+            return bool(inner.operations >= stage.budget)
         if inner.operations < progress.next_mark:
-            return progress.hopeless
+            return progress.too_slow
         before, mark = progress.mark, Mark(inner.operations, inner.primal, inner.dual)
-        progress.mark, progress.next_mark = mark, APART * inner.operations
-        return before is not None and forecast(before, mark, state.target) > stage.patience
+        progress.mark, progress.next_mark = mark, MARK_RATIO * inner.operations
+        return before is not None and forecast(before, mark, state.target) > stage.budget
 
     def _hand_over_leaving(self, objectives: Any, state: SequenceState) -> None:
-        """Take the points of the problems that leave; start the next solver once the present one has none left."""
+        """Store the points of the problems that leave; start the next solver when the present one has none left."""
         solver, inner, forecast_was_bad = self._solver(state.stage), state.inner, False
         for k, progress in enumerate(state.progress):
             if progress.leaving and inner.members[k] is not None:
@@ -195,7 +200,7 @@ class SolverSequence:
         if not getattr(inner, "waiting", None) and all(member is None for member in inner.members):
             state.stage += 1
             while forecast_was_bad and state.stage + 1 < len(self.stages) and self._name(state.stage) == solver.name:
-                state.stage += 1  # the same algorithm, for one problem at a time, would fare no better
+                state.stage += 1  # the same algorithm on one problem at a time would not be faster
             chosen = [k for k, point in enumerate(state.points) if point is not None]
             self._start_stage(objectives, state, chosen, state.points)
 
@@ -224,11 +229,11 @@ class SolverSequence:
         """The solver that the problem ended with, and its state."""
         state.members[k] = None
         solver, own = self._solver(state.stage).close(objectives, state.inner, k)
-        return solver, Left(solver.name, own)
+        return solver, LastStage(solver.name, own)
 
 
 def forecast(before: Mark, now: Mark, target: float) -> float:
-    """Operations that are still needed to reach the target, given how far a solver was before and is now.
+    """The operations that are still needed to reach the target, from two marks.
 
     Examples
     --------
@@ -247,7 +252,7 @@ def forecast(before: Mark, now: Mark, target: float) -> float:
     if gap < HALF:
         fall = math.log(max(relative_gap(before.primal, before.dual), gap) / gap)
         return tail(w, gap, target, fall / growth, fall / since)
-    if not (primal > 0.0 and dual > 0.0 and before.primal > 0.0 and before.dual > 0.0):  # as much again
+    if not (primal > 0.0 and dual > 0.0 and before.primal > 0.0 and before.dual > 0.0):  # no power law fits
         return w
     power = min(max(math.log(dual / before.dual) / growth, GROWTH[0]), GROWTH[1])
     rate = max(math.log(before.primal / primal), 0.0) / since
@@ -262,7 +267,7 @@ def forecast(before: Mark, now: Mark, target: float) -> float:
 
 
 def tail(w: float, gap: float, target: float, power: float, rate: float) -> float:
-    """Operations from a gap to the target, if it falls like a power of w or at a rate, whichever is sooner."""
+    """Operations from a gap to the target: the gap falls like a power of w, or exponentially at a rate, if sooner."""
     left = math.log(gap / target)
     like_power = w * math.expm1(min(left / min(max(power, FALL[0]), FALL[1]), 700.0))
     return min(like_power, left / rate) if rate > 0.0 else like_power

@@ -1,7 +1,7 @@
 """K problems on the same rows, each solved on its own.
 
-    solvers that visit rows: every problem takes its turn on a chunk of rows, which stays in the cache meanwhile
-    solvers that make passes over all rows: one problem after the other, as each holds matrices of its own
+    solvers that visit rows: all problems take turns on a chunk of rows, which stays in the cache
+    solvers that make passes over all rows: one problem after the other, because each holds its own matrices
 
 The threads share the problems; a single problem has all threads.
 """
@@ -16,7 +16,7 @@ from primalsvm.solvers.protocol import Point, Run, Solver, Traits
 
 
 class Single:
-    """One objective, as the driver sees several: K = 1.
+    """One objective as K = 1 problems, for the driver.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Single:
         """As the objective."""
         return bool(self.objective.tunable)
 
-    def vanishes(self, dual: float) -> bool:
+    def solution_is_zero(self, dual: float) -> bool:
         """As the objective."""
-        return bool(self.objective.vanishes(dual))
+        return bool(self.objective.solution_is_zero(dual))
 
     def __len__(self) -> int:
         return 1
@@ -52,11 +52,11 @@ class Single:
         return self[k]
 
     def forget(self, k: int) -> None:
-        """There is nothing to forget."""
+        """Does nothing."""
 
-    def at(self, lam: float) -> "Single":
+    def with_lam(self, lam: float) -> "Single":
         """The same objective at another λ."""
-        return Single(self.objective.at(lam))
+        return Single(self.objective.with_lam(lam))
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Several:
         """The solver and its state."""
         member, state.members[k] = state.members[k], None
         objectives.forget(k)
-        return self.solver, released(member)
+        return self.solver, release(member)
 
     def _objective(self, objectives: Any, k: int) -> Any:
         return objectives[0] if len(objectives) == 1 else objectives.separate(k)
@@ -175,25 +175,25 @@ def as_joint(solver: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Left:
-    """The state that a solver of a sequence has left: a later run may start there."""
+class LastStage:
+    """The solver that a sequence ended with and its state; a later run may start there."""
 
     name: str
     state: Any
 
 
 def as_previous(state: Any) -> Any:
-    """A previous state as a single solver knows it."""
-    return state.state if isinstance(state, Left) else state
+    """The state of a single solver in a previous state."""
+    return state.state if isinstance(state, LastStage) else state
 
 
-def with_previous(left: Any, state: Any) -> Any:
-    """A state of a single solver in place of the one that was left."""
-    return replace(left, state=state) if isinstance(left, Left) else state
+def replace_state(previous: Any, state: Any) -> Any:
+    """The previous state with another state of the single solver."""
+    return replace(previous, state=state) if isinstance(previous, LastStage) else state
 
 
-def released(state: Any) -> Any:
-    """The state without what can be computed again, if it says what that is."""
+def release(state: Any) -> Any:
+    """The state after its own `release`, if it has one: without what can be computed again."""
     if hasattr(state, "release"):
         state.release()
     return state

@@ -18,8 +18,10 @@ from primalsvm.data import add, dot, prefetch, prefetch_pointer, prefetch_row, s
 from primalsvm.losses import slope
 from primalsvm.solvers.order import AHEAD, FAR_AHEAD
 
-TINY = 1e-9  # v is rescaled when a falls below: seldom, and long before single precision suffers
-EQUAL, RISING, BY_STEP = range(3)  # how iterates are weighted in an average: 1, t, or the step that led to them
+# v is rescaled when a falls below this: seldom, but well before single precision is affected.
+TINY = 1e-9
+# The weight of an iterate in an average: 1, t, or the length of the step before it.
+EQUAL, RISING, BY_STEP = range(3)
 
 
 class Settings(NamedTuple):
@@ -52,11 +54,11 @@ class Iterate(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The steps begin < t ≤ end whose slopes make up the certificate, in a triangular window.
+    """The steps begin < t ≤ end whose slopes give the certificate, weighted by a triangular window.
 
-    With as many visits of each row, s steps in the tail and η nearly constant, slopes of equal weight would give
-    w(α) = w̄ + (w_end − w_begin)/(η λ s), with the noise of two single iterates. Weights that rise and then fall take
-    averages of iterates instead of these two.
+    If all rows have equally many visits, the tail has s steps and η is nearly constant, slopes of equal weight would
+    give w(α) = w̄ + (w_end − w_begin)/(η λ s), which has the noise of two single iterates. Weights that rise and then
+    fall replace these two by averages of iterates.
     """
 
     begin: float = 0.0

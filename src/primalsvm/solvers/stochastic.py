@@ -1,11 +1,11 @@
-"""Runs of stochastic sub-gradient steps: what Pegasos, ASSET and Pegasos with a kernel share.
+"""Runs of stochastic sub-gradient steps, for Pegasos, ASSET and Pegasos with a kernel.
 
-The steps themselves are in `steps`; rows that come as a stream, in `streams`.
+The steps are in `steps`; streams of rows are in `streams`.
 
 Certificate. −(the mean slope at row i over its visits in the tail of the run) is a feasible αᵢ. Its w(α) is near w, but
-a row near the margin is visited too seldom to estimate its share precisely. When the goal is an accuracy and it is
-within reach, some sweeps of dual ascent from α (a share of the epochs so far) raise the bound, and w(α) is returned if
-its P is lower. A run of `n_iter` steps returns what its paper returns.
+rows near the margin are visited too seldom for a precise mean. If the run is to reach a target gap and is near it, some
+sweeps of dual ascent from α (a share of the epochs so far) raise the bound, and w(α) is returned if its P is lower. A
+run of `n_iter` steps returns what its paper returns.
 """
 
 from abc import ABC, abstractmethod
@@ -21,22 +21,27 @@ from primalsvm.losses import Loss
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.dual_ascent import improve_dual
-from primalsvm.solvers.protocol import Run, Traits
+from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.sampling import Sampler, Sampling
 from primalsvm.solvers.steps import BY_STEP, Iterate, Settings, Tail, step_length, take_steps
 
 Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 
-CHUNK = 65_536  # rows between two looks at the clock
-CHUNK_BYTES = 64_000_000  # of rows that are taken at a time, where they are not in memory
-SWEEPS_PER_EPOCH = 0.5  # of dual ascent, to raise the bound: half as much work as the steps themselves,
-WITHIN_REACH = 30.0  # … where the gap is within this factor of the target
+# The clock is read after this many rows.
+CHUNK = 65_536
+# Rows that are not in memory are taken in chunks of this many bytes.
+CHUNK_BYTES = 64_000_000
+# Dual ascent raises the bound in this many sweeps for each epoch of steps: half as much work as the steps.
+SWEEPS_PER_EPOCH = 0.5
+# Dual ascent is used if the gap is at most this multiple of the target.
+WITHIN_REACH = 30.0
+# A step number that is not reached.
 NEVER = 2**62
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How many steps, over which rows, and what is made of them."""
+    """The number of steps, the choice of rows, and the average that is returned."""
 
     batch_size: int
     n_iter: int | None
@@ -44,17 +49,17 @@ class Plan:
     average: Average
     tries: int = 1
     share: float = 0.5  # of the steps, after which "suffix" begins to average
-    last: int | None = None  # average so many of the last steps instead
+    last: int | None = None  # average this many of the last steps instead
     w1: Vector | None = None
 
     def length(self, tries_left: int) -> int | None:
-        """Steps of the next try: n_iter/s, the first ones taking a step more where that is no whole number."""
+        """Steps of the next try: n_iter/s, rounded so that the first tries take a step more."""
         if self.n_iter is None:
             return None
         return self.n_iter // self.tries + (self.tries - tries_left < self.n_iter % self.tries)
 
     def first_averaged(self, steps: int) -> int:
-        """After how many of these steps "suffix" begins to average."""
+        """The number of steps before "suffix" begins to average."""
         if self.last is not None:
             return max(0, steps - self.last)
         return min(int(np.ceil(self.share * steps)), steps - 1)
@@ -69,8 +74,8 @@ class Bucket(NamedTuple):
 
 
 @dataclass
-class StochasticState:
-    """All that a stochastic solver remembers between two chunks."""
+class StochasticState(SolverState):
+    """The state of a stochastic solver between two chunks."""
 
     plan: Plan
     settings: Settings
@@ -86,29 +91,25 @@ class StochasticState:
     last: int = NEVER  # the last step that `max_iter` allows
     length: int | None = None  # steps in a try; None: no end
     tail: Tail = field(default_factory=Tail)
-    next_tail: int = NEVER  # step of this try at which the tail begins anew
-    next_average: int = NEVER  # … and the average
+    next_tail: int = NEVER  # step of this try at which a new tail begins
+    next_average: int = NEVER  # step of this try at which a new average begins
     best_try: tuple[float, Vector, float] | None = None  # P, w, b
     pending: Batch | None = None  # rows of a stream that do not fill a step yet
     before: Bucket | None = None  # the previous bucket of a stream
     tries_left: int = 1
     taken: int = 0  # steps of this try
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = np.inf  # not counted
-    finished: bool = False
-    worth_evaluating: bool = False
+    operations: float = field(default=np.inf, kw_only=True)  # not counted
 
 
 class StochasticSolver(ABC):
-    """A solver that takes stochastic sub-gradient steps; its options say how they are planned."""
+    """A solver that takes stochastic sub-gradient steps; its options give the plan."""
 
     name: ClassVar[str]
 
     @property
     @abstractmethod
     def n_iter(self) -> int | str | None:
-        """The number of steps, if that is given: exactly so many are taken."""
+        """The exact number of steps, if it is given."""
 
     @abstractmethod
     def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
@@ -128,7 +129,7 @@ class StochasticSolver(ABC):
         return evaluate(objective, state)
 
     def iterate(self, objective: Objective, state: StochasticState) -> tuple[Vector, float]:
-        """The output so far: the average's, or the best try's."""
+        """The output so far: the average, or the best try."""
         return output(state)
 
     def observe(self, objective: Objective, state: StochasticState, evaluation: Evaluation) -> None:  # noqa: B027  # final
@@ -154,9 +155,9 @@ def start(plan: Plan, settings: Settings, objective: Objective, run: Run, previo
 def begin(
     plan: Plan, settings: Settings, objective: Objective, previous: Any = None, counted: int = 0
 ) -> StochasticState:
-    """A state before its first step; as it is, for a stream of rows like those of the objective.
+    """A state before its first step. This is the state of a stream of rows like those of the objective.
 
-    Slopes are counted for so many rows.
+    `counted` is the number of rows whose slopes are counted.
     """
     d = objective.data.shape[1]
     dtype = np.dtype(np.float64 if objective.data.dtype == np.float64 else np.float32)
@@ -196,7 +197,7 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
 
 
 def schedule(state: StochasticState, goal: int) -> None:
-    """Where the tail and the average begin in a try that is evaluated after `goal` steps."""
+    """Set where the tail and the average begin in a try that is evaluated after `goal` steps."""
     state.next_tail = goal if state.length is None else -(-goal // 2)
     state.next_average = state.plan.first_averaged(goal) if state.plan.average == "suffix" else NEVER
 
@@ -215,7 +216,7 @@ def _largest_weight(weight: Weights) -> float:
 
 
 def advance(objective: Objective, state: StochasticState) -> StochasticState:
-    """Steps up to the next point of interest: a chunk, the tail, the average, an evaluation, the end of a try."""
+    """Steps up to the next event: the end of a chunk, a new tail or average, an evaluation, the end of a try."""
     assert state.sampler is not None
     plan = state.plan
     if not objective.data.kernel_rows:
@@ -246,7 +247,7 @@ def advance(objective: Objective, state: StochasticState) -> StochasticState:
 
 
 def refresh_norm(state: StochasticState) -> None:
-    """ν afresh, so that rounding does not add up over a long run."""
+    """Compute ν again, so that its rounding does not add up over a long run."""
     it = state.iterate
     if np.isfinite(state.settings.radius):
         state.iterate = it._replace(nu=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
@@ -281,30 +282,30 @@ def visit(loss: Loss, batch: Batch, state: StochasticState, order: Vector, slope
 
 
 def chunk_rows(data: Dataset) -> int:
-    """Rows between two looks at the clock; if copies of them are taken, these must fit in memory."""
+    """Rows until the clock is read; if they are copied, the copies must fit in memory."""
     if data.block is not None:
         return CHUNK
     return max(1, min(CHUNK, CHUNK_BYTES * data.shape[0] // data.nbytes))
 
 
 def begin_tail(state: StochasticState) -> None:
-    """From here on, slopes are counted; and the end of this tail is known."""
+    """Begin to count slopes, up to the end of this tail."""
     state.slopes[:] = 0.0
     state.visits[:] = 0.0
     plan, first = state.plan, state.next_tail
-    if state.length is None:  # tails of doubling length, each known when it begins
+    if state.length is None:  # tails of doubling length
         state.next_tail = min(2 * first, state.last) if first < state.last else NEVER
         end = state.next_tail
         if plan.average == "suffix":
             state.next_average = first if plan.last is None else max(first, end - plan.last)
     else:
         state.next_tail, end = NEVER, state.length
-    before = state.iterate.t - state.taken  # steps before this try: of a run that this one goes on from
+    before = state.iterate.t - state.taken  # steps before this try, in a run that this one goes on from
     state.tail = Tail(before + first, before + end)
 
 
 def reset_average(state: StochasticState) -> None:
-    """The average begins anew."""
+    """Begin a new average."""
     state.u[:] = 0.0
     state.iterate = state.iterate._replace(mass=0.0, gamma=0.0, u_bias=0.0, b_sum=0.0)
 
@@ -333,20 +334,20 @@ def end_try(objective: Objective, state: StochasticState) -> None:
 
 
 def last_iterate(state: StochasticState) -> tuple[Vector, float]:
-    """(w, b) as it is now."""
+    """The present (w, b)."""
     it = state.iterate
     return it.a * state.v.astype(np.float64), it.b + it.a * it.bias
 
 
 def average_sum(state: StochasticState) -> Bucket:
-    """Σ ω w, Σ ω b and Σ ω over the iterates that have entered the average."""
+    """Σ ω w, Σ ω b and Σ ω over the averaged iterates."""
     it = state.iterate
     w = it.gamma * state.v.astype(np.float64) + state.u
     return Bucket(w, it.b_sum + it.gamma * it.bias + it.u_bias, it.mass)
 
 
 def output_of_try(state: StochasticState) -> tuple[Vector, float]:
-    """What `average` says of this try."""
+    """The output of this try, as `average` defines it."""
     average = state.plan.average
     if average == "random":
         return state.chosen
@@ -356,7 +357,7 @@ def output_of_try(state: StochasticState) -> tuple[Vector, float]:
     if state.before is not None:
         parts.append(state.before)
     settings, t = state.settings, state.iterate.t
-    if settings.weighting == BY_STEP:  # an iterate enters with the next step: the last one has not yet
+    if settings.weighting == BY_STEP:  # an iterate is added with the next step, so the last one is missing
         eta = step_length(settings.lam, settings.offset, settings.root_step, t)
         last_w, last_b = last_iterate(state)
         parts.append(Bucket(eta * last_w, eta * last_b, eta))
@@ -366,7 +367,7 @@ def output_of_try(state: StochasticState) -> tuple[Vector, float]:
 
 
 def output(state: StochasticState) -> tuple[Vector, float]:
-    """The output so far: the average's, or the best try's."""
+    """The output so far: the average, or the best try."""
     return output_of_try(state) if state.best_try is None else state.best_try[1:]
 
 
@@ -378,11 +379,11 @@ def evaluate(objective: Objective, state: StochasticState) -> Evaluation:
     own = Evaluation(w, b, primal, objective.lower_bound(alpha))
     if state.plan.n_iter is not None or objective.data.block is None:
         return own
-    return improved(objective, state, own, alpha)
+    return improve(objective, state, own, alpha)
 
 
 def mean_slopes(objective: Objective, state: StochasticState, scores: Handle, b: float) -> Handle:
-    """α: minus the mean slope at each row over its visits in the tail; the slope now, where there were none."""
+    """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits."""
     data = objective.data
     slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
     return data.map(partial(_mean_slopes, objective.loss, float(b)), objective.y, scores, slopes, visits)
@@ -394,8 +395,8 @@ def _mean_slopes(loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector
     np.negative(out, out=out)
 
 
-def improved(objective: Objective, state: StochasticState, own: Evaluation, alpha: Handle) -> Evaluation:
-    """The best of P and D at the output and at a dual point better than α, where that may reach the target."""
+def improve(objective: Objective, state: StochasticState, own: Evaluation, alpha: Handle) -> Evaluation:
+    """The best of P and D at the output and at a dual point better than α, if this may reach the target."""
     gap = relative_gap(own.primal, own.dual)
     sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
     within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last

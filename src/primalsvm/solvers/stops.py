@@ -6,11 +6,16 @@ import numpy as np
 
 from primalsvm.solution import Status
 
-SMALL = 100_000  # m·d below which a precise solver simply solves the problem
-PRECISE = 1e-10  # … to this relative gap
-EPOCHS = 1000  # that a run may always take,
-OPERATIONS = 1e11  # … and what it may take in any case (`costs`), a minute or two;
-OPERATIONS_IF_SMALL = 1e9  # … for a small problem, which is solved far beyond `tol`, a second or two
+# A problem with m·d below this is small: precise solvers solve it to `PRECISE`, whatever `tol` is.
+SMALL = 100_000
+# Small problems are solved to this relative gap.
+PRECISE = 1e-10
+# Without `max_iter`, a run may always take this many epochs.
+EPOCHS = 1000
+# Without `max_iter`, a run may always use this many operations (`costs`): a minute or two.
+OPERATIONS = 1e11
+# The same for a small problem, which is solved far beyond `tol`: a second or two.
+OPERATIONS_IF_SMALL = 1e9
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,11 @@ class Stops:
         Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two; 1e9 for small problems),
         whichever comes last.
     max_seconds : float or None
-        Seconds at most, looked at after every chunk of rows.
+        Seconds at most, checked after every chunk of rows.
     certify : bool
-        Compute the certificate. Without it `tol` is judged by the solver's own estimate, if it has one.
+        Compute the certificate. Without it `tol` is compared with the solver's own estimate, if it has one.
     patience : int
-        With a validation set: stop after so many evaluations without a lower error.
+        With a validation set: stop after this many evaluations without a lower error.
     """
 
     tol: float = 1e-3
@@ -50,27 +55,33 @@ class Stops:
 
     @property
     def epochs(self) -> int:
-        """Epochs that a run may take whatever they cost."""
+        """Epochs that a run may always take."""
         return EPOCHS if self.max_iter is None else self.max_iter
 
     def small(self, m: int, d: int) -> bool:
-        """Whether a problem of m rows and d features is solved beyond `tol` by solvers that can."""
+        """Whether precise solvers solve a problem of m rows and d features to `PRECISE`."""
         return m * d < SMALL and self.certify
 
     def exhausted(self, epoch: float, operations: float, small: bool) -> bool:
-        """Whether a run has taken what it may take."""
+        """Whether a run has taken what it may take; without operations (0: not counted) its epochs alone decide."""
         most = OPERATIONS_IF_SMALL if small else OPERATIONS
-        return epoch >= self.epochs and (self.max_iter is not None or operations >= most)
+        return epoch >= self.epochs and (self.max_iter is not None or operations >= most or operations == 0.0)
 
 
 def sentence(
-    status: Status, epoch: float, relative_gap: float, stops: Stops, *, vanishes: bool = False, tunable: bool = True
+    status: Status,
+    epoch: float,
+    relative_gap: float,
+    stops: Stops,
+    *,
+    solution_is_zero: bool = False,
+    tunable: bool = True,
 ) -> str:
-    """What a status means, with its figures and what to do."""
-    if vanishes:
+    """A sentence about a status: what it means, the figures, and what to do."""
+    if solution_is_zero:
         return (
-            f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution and tells "
-            "nothing apart; use a kernel, features that are not centred, or a larger nu"
+            f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution, which is "
+            "not informative; use a kernel, features that are not centred, or a larger nu"
         )
     reached = (
         f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"

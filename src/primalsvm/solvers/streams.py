@@ -1,15 +1,15 @@
-"""Streams: rows that come some at a time, each visited once.
+"""Streams: rows that arrive in parts, each visited once.
 
-A stream's state is begun by `stochastic.begin`. Rows that do not fill a step wait in it. The average goes over the
-present and the previous bucket of iterates, whose ends are fixed step numbers, so that what a stream leaves behind does
-not depend on how it was cut.
+The state of a stream is made by `stochastic.begin`. Rows that do not fill a step wait in the state. The average is over
+the present and the previous bucket of iterates. Buckets end at fixed step numbers, so the result does not depend on how
+the stream was cut.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from primalsvm.data import Batch, Vector, Weights
+from primalsvm.data import Batch, Vector
 from primalsvm.losses import Loss
 from primalsvm.solvers.stochastic import Plan, StochasticState, average_sum, refresh_norm, reset_average, visit
 
@@ -17,16 +17,16 @@ from primalsvm.solvers.stochastic import Plan, StochasticState, average_sum, ref
 def absorb(loss: Loss, batch: Batch, state: StochasticState) -> StochasticState:
     """A step for each k rows, in the order in which they come; rows left over wait for the next call."""
     if state.pending is not None:
-        batch = join_batches(state.pending, batch)
+        batch = state.pending.join(batch)
     k, rows = state.plan.batch_size, batch.y.shape[0]
     absorb_steps(loss, batch, state, rows // k)
     done = rows // k * k
-    state.pending = take_batch(batch, np.arange(done, rows)) if done < rows else None
+    state.pending = batch.take(np.arange(done, rows)) if done < rows else None
     return state
 
 
 def absorb_steps(loss: Loss, batch: Batch, state: StochasticState, steps: int) -> None:
-    """So many steps over the first rows."""
+    """A number of steps over the first rows."""
     plan, k = state.plan, state.plan.batch_size
     taken = 0
     while taken < steps:
@@ -60,26 +60,6 @@ def widen(state: StochasticState, d: int) -> StochasticState:
         v=longer(state.v),
         u=longer(state.u),
         chosen=(longer(state.chosen[0]), state.chosen[1]),
-        pending=None if state.pending is None else widen_batch(state.pending, d),
+        pending=None if state.pending is None else state.pending.widen(d),
         before=None if state.before is None else state.before._replace(w=longer(state.before.w)),
     )
-
-
-# ---- the rows of a stream --------------------------------------------------------------------------------------------
-
-
-def take_batch(batch: Batch, chosen: Vector) -> Batch:
-    """Copies of the chosen rows, with their targets and weights."""
-    return Batch(batch.rows.take(chosen), batch.y[chosen], batch.weight.take(chosen))
-
-
-def join_batches(first: Batch, second: Batch) -> Batch:
-    """The rows of two batches, one after the other."""
-    weights = [batch.weight.array(batch.y.shape[0]) for batch in (first, second)]
-    y = np.concatenate([first.y, second.y])
-    return Batch(first.rows.join(second.rows), y, Weights(np.concatenate(weights), 1))
-
-
-def widen_batch(batch: Batch, d: int) -> Batch:
-    """The same sparse rows with more columns, which are zero."""
-    return batch._replace(rows=batch.rows.widened(d))

@@ -3,9 +3,9 @@
     M (δ, δ_b) = (g, g_b),    M = λI + Σ kᵢ (xᵢ, 1)(xᵢ, 1)ᵀ,    kᵢ ≥ 0
 
 A penalised b has λ on the diagonal, a free one 0. `by_features` solves them through a Cholesky factor of M, `RowSystem`
-through that of a matrix with one equation a row. A factor of M is rounded, and may leave out rows that add next to
-nothing: `conjugate_gradients` corrects its answers, with passes over the rows in the place of the matrix. It also
-solves systems that are too large for a factor.
+through that of a matrix with one equation a row. A factor of M is rounded, and may leave out rows that add very little:
+`conjugate_gradients` corrects its solutions by passes over the rows instead of the matrix. It also solves systems that
+are too large for a factor.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,9 @@ import scipy.linalg
 from primalsvm.data import Dataset, Handle, Vector, inner
 from primalsvm.objective import Problem
 
-REFINEMENTS = 2  # of a solution with one equation a row: a product each, next to nothing beside the factorisation
-# Times n, of a diagonal of ones: from the rounding of a factorisation on, the first with which it succeeds.
+# A solution with one equation a row is refined this many times. Each costs a product, far less than the factorisation.
+REFINEMENTS = 2
+# The diagonal of ones is raised by n times the first of these with which the factorisation succeeds.
 RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)
 
 Solve = Callable[[Vector, float], tuple[Vector, float]]
@@ -27,7 +28,7 @@ Solve = Callable[[Vector, float], tuple[Vector, float]]
 
 @dataclass(frozen=True)
 class Bordered:
-    """M, as a product: two passes over the rows. k is a handle."""
+    """M as a function that multiplies by it, in two passes over the rows. k is a handle."""
 
     problem: Problem
     data: Dataset
@@ -85,7 +86,7 @@ def conjugate_gradients(
 
 
 def by_features(problem: Problem, data: Dataset, k: Handle) -> Solve:
-    """M⁻¹ through d + 1 equations."""
+    """M⁻¹ by d + 1 equations."""
     d = data.shape[1]
     matrix = data.gram(k)
     matrix[np.arange(d), np.arange(d)] += problem.lam
@@ -104,7 +105,7 @@ def by_features(problem: Problem, data: Dataset, k: Handle) -> Solve:
 
 @dataclass(frozen=True)
 class RowSystem:
-    """One equation a row, for the changes q of the combination Σ qᵢ xᵢ = λ δ, where these are what is wanted.
+    """One equation a row, for the coefficients q with Σ qᵢ xᵢ = λ δ.
 
         q/k + K q/λ + δ_b = r,    Σ qᵢ = g_b  (of a penalised b: λ δ_b + g_b),    Kᵢⱼ = ⟨xᵢ, xⱼ⟩
 
@@ -151,8 +152,8 @@ class RowSystem:
 def factorise(matrix: Vector) -> Callable[[Vector], Vector]:
     """x ↦ matrix⁻¹ x, of a positive definite matrix whose lower triangle is given; it is overwritten.
 
-    The diagonal is scaled to ones first, so that features in other units do no harm; then it gets the smallest ridge
-    with which the factorisation succeeds.
+    The diagonal is scaled to ones first, so that the units of features do not matter; then it gets the smallest
+    ridge with which the factorisation succeeds.
 
     Examples
     --------

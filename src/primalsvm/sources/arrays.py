@@ -49,7 +49,7 @@ class ArrayFile(Source):
         """All rows as a C-contiguous array or a CSR matrix, and their labels."""
         if self.path.suffix == ".npz":
             return self._matrix_and_labels()
-        return self._parted(self._table(), 0)
+        return self._split(self._table(), 0)
 
     @classmethod
     def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
@@ -80,10 +80,10 @@ class ArrayFile(Source):
         table = self._table()
         at_once = max(1, int(n_bytes) // (table.itemsize * table.shape[1]))
         for first in range(0, table.shape[0], at_once):
-            yield self._parted(table[first : first + at_once], first)
+            yield self._split(table[first : first + at_once], first)
 
     @contextmanager
-    def _opened(self) -> Iterator[BinaryIO]:
+    def _open(self) -> Iterator[BinaryIO]:
         """The file; what NumPy complains of becomes a sentence."""
         with self.path.open("rb") as file:
             try:
@@ -95,7 +95,7 @@ class ArrayFile(Source):
 
     def _table(self) -> npt.NDArray[Any]:
         """The matrix of a `.npy` file, target and all, mapped into memory."""
-        with self._opened():
+        with self._open():
             table: npt.NDArray[Any] = np.lib.format.open_memmap(self.path, mode="r")
         self._check_matrix(table)
         columns = table.shape[1]
@@ -109,7 +109,7 @@ class ArrayFile(Source):
             raise FormatError(f"{self.path} has no features: there is no column beside the target")
         return table
 
-    def _parted(self, table: npt.NDArray[Any], before: int) -> tuple[Any, npt.NDArray[Any] | None]:
+    def _split(self, table: npt.NDArray[Any], before: int) -> tuple[Any, npt.NDArray[Any] | None]:
         self._check_finite(table, before)
         if self.target is None:
             return np.ascontiguousarray(table), None
@@ -118,7 +118,7 @@ class ArrayFile(Source):
     def _matrix_and_labels(self) -> tuple[Any, npt.NDArray[Any]]:
         if self.target is not None:
             raise FormatError(f"the labels of {self.path} are its array 'y': a target must not be given")
-        with self._opened() as file:
+        with self._open() as file:
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise FormatError(f"{self.path} is a single array: call it .npy")

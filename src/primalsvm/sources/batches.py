@@ -44,7 +44,7 @@ def format_of(path: Path, delimiter: str | None = None) -> str:
 
 def columns_of(path: Path, delimiter: str | None = None) -> dict[str, Any]:
     """The names of the columns of a table, and their Arrow types."""
-    with _opened(path, delimiter) as (schema, _):
+    with _open_table(path, delimiter) as (schema, _):
         names = schema.names
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -57,7 +57,7 @@ def batches_of(path: Path, names: Sequence[str], delimiter: str | None = None) -
 
     Dictionaries are written out, and text is one Arrow type whatever it was.
     """
-    with _opened(path, delimiter) as (_, read):
+    with _open_table(path, delimiter) as (_, read):
         for batch in read(list(names)):
             yield _plain(batch)
 
@@ -107,7 +107,7 @@ def _pyarrow(what: str) -> Any:
 
 
 @contextmanager
-def _opened(path: Path, delimiter: str | None) -> Iterator[tuple[Any, Any]]:
+def _open_table(path: Path, delimiter: str | None) -> Iterator[tuple[Any, Any]]:
     """The schema of a table, and how to read columns of it; what Arrow complains of becomes a sentence."""
     kind = format_of(path, delimiter)
     pa = _pyarrow(f"{kind} files")

@@ -1,4 +1,4 @@
-"""`open`: the source at a path, by its look."""
+"""`open`: a file or a folder as a source of rows."""
 
 import os
 from dataclasses import fields
@@ -15,7 +15,7 @@ KINDS: tuple[Any, ...] = (CacheFolder, TableFile, ArrayFile, SvmlightFile)  # th
 
 
 def open(path: str | os.PathLike[str], **options: Any) -> Source:  # as primalsvm.open
-    r"""The source at a path, by its look.
+    r"""Open a file or folder; the format is chosen from the name.
 
     A folder is a cache; .csv, .tsv, .parquet, .arrow and .feather files are tables; .npy and .npz files are arrays;
     anything else is svmlight/LIBSVM text; `-` is such text on standard input. Text may be compressed (.gz, .bz2, .xz,

@@ -252,7 +252,7 @@ def read_svmlight(
     path = Path(path)
     with text_of(path) as text, thread_pool(n_jobs) as threads:
         place = Place(str(path))
-        return based(parse_text(text, place, np.dtype(dtype), threads), place, n_features, zero_based)
+        return as_rows(parse_text(text, place, np.dtype(dtype), threads), place, n_features, zero_based)
 
 
 def check_reading(zero_based: Any, dtype: Any) -> None:
@@ -267,7 +267,7 @@ def check_reading(zero_based: Any, dtype: Any) -> None:
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
 
 
-def based(block: TextBlock, place: Place, n_features: int | None, zero_based: bool | Literal["auto"]) -> SvmlightRows:
+def as_rows(block: TextBlock, place: Place, n_features: int | None, zero_based: bool | Literal["auto"]) -> SvmlightRows:
     """The rows with columns from 0 on; the block's indices are changed in place."""
     base = 0 if zero_based is True or (zero_based == "auto" and block.smallest == 0) else 1
     if base == 1:

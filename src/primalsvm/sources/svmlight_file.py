@@ -14,7 +14,7 @@ from primalsvm.options import check_integer
 from primalsvm.sources.cache import CacheWriter
 from primalsvm.sources.layout import Layout, SvmlightLayout
 from primalsvm.sources.source import BLOCK_BYTES, CacheFolder, LoadedRows, Source
-from primalsvm.sources.svmlight import Place, SvmlightRows, based, blocks_of, check_reading, parse_text, read_svmlight
+from primalsvm.sources.svmlight import Place, SvmlightRows, as_rows, blocks_of, check_reading, parse_text, read_svmlight
 from primalsvm.sources.texts import FormatError, beginning, reader_of
 
 
@@ -75,7 +75,7 @@ class SvmlightFile(Source):
                     )
                 base = 0 if zero_based is True or block.smallest == 0 else 1
                 width = max(width, block.largest + 1 - base) if self.n_features is None else self.n_features
-                rows = based(block, place, width, zero_based)
+                rows = as_rows(block, place, width, zero_based)
                 if block.largest >= 0:
                     zero_based = rows.zero_based
                 yield rows

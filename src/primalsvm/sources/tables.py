@@ -91,7 +91,7 @@ class TableFile(Source):
 
     def to_arrays(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """All rows as a matrix (dense or CSR, as the layout says), and their labels."""
-        return _joined(list(self.blocks(AT_ONCE)))
+        return _join(list(self.blocks(AT_ONCE)))
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, npt.NDArray[Any] | None]]:
         """The rows in the order of the file, as matrices and labels of about so many bytes each."""
@@ -110,10 +110,10 @@ class TableFile(Source):
                 parts.append((_features(piece, layout, place), _labels(piece, layout, place) if labelled else None))
                 start, held, seen = start + piece.num_rows, held + piece.num_rows, seen + piece.num_rows
                 if held == at_once:
-                    yield _joined(parts)
+                    yield _join(parts)
                     parts, held = [], 0
         if parts:
-            yield _joined(parts)
+            yield _join(parts)
         if not seen:
             raise FormatError(f"{self.path} is a table without rows")
 
@@ -124,14 +124,14 @@ class TableFile(Source):
     def _find_layout(self) -> TableLayout:
         columns = columns_of(self.path, self.delimiter)
         if self.target is None:
-            raise FormatError(f"say which column is the target: {self.path} has {_listed(list(columns))}")
+            raise FormatError(f"say which column is the target: {self.path} has {_list_names(list(columns))}")
         if self.target not in columns:
             raise FormatError(
-                f"{self.path} has no column {self.target!r} for the target; it has {_listed(list(columns))}"
+                f"{self.path} has no column {self.target!r} for the target; it has {_list_names(list(columns))}"
             )
         for name in self.drop:
             if name not in columns:
-                raise FormatError(f"{self.path} has no column {name!r} to drop; it has {_listed(list(columns))}")
+                raise FormatError(f"{self.path} has no column {name!r} to drop; it has {_list_names(list(columns))}")
         if self.target in self.drop:
             raise FormatError(f"the column {self.target!r} cannot be the target and be dropped")
         names = [name for name in columns if name not in self.drop]
@@ -159,7 +159,7 @@ class TableFile(Source):
         missing = [name for name in names if name not in columns or name in self.drop]
         if missing:
             what = "the column" if len(missing) == 1 else f"{len(missing)} columns, among them"
-            raise FormatError(f"{self.path} lacks {what} {missing[0]!r}; it has {_listed(list(columns))}")
+            raise FormatError(f"{self.path} lacks {what} {missing[0]!r}; it has {_list_names(list(columns))}")
         for name in names:
             if not _is_usable(columns[name]):
                 raise FormatError(
@@ -314,7 +314,7 @@ def _labels(batch: Any, layout: TableLayout, place: Place) -> npt.NDArray[Any]:
         codes = _codes(column, layout.classes, name, place)
         if codes.min(initial=0) < 0:
             row = int(np.argmax(codes < 0))
-            place.refuse(row, name, f"{column[row].as_py()!r} is none of the classes {_listed(layout.classes)}")
+            place.refuse(row, name, f"{column[row].as_py()!r} is none of the classes {_list_names(layout.classes)}")
         return np.array(layout.classes)[codes]
     values = _numbers(column, name, place)
     if layout.target_kind == "real":
@@ -333,7 +333,7 @@ def _numbers(column: Any, name: str, place: Place) -> Vector:
     """A column as finite numbers."""
     _refuse_missing(column, name, place)
     if is_text(column.type):
-        column = _parsed(column, name, place)
+        column = _parse_column(column, name, place)
     values: Vector = column.cast("double", safe=False).to_numpy(zero_copy_only=False)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
@@ -364,7 +364,7 @@ def _refuse_value(row: int, name: str, place: Place) -> NoReturn:
     place.refuse(row, name, f"the value is missing; fill it in, drop the row, or drop the column: drop=({name!r},)")
 
 
-def _parsed(column: Any, name: str, place: Place) -> Any:
+def _parse_column(column: Any, name: str, place: Place) -> Any:
     """Text as numbers or truth values."""
     for kind in ("double", "bool"):
         try:
@@ -387,7 +387,7 @@ def _first_strange(column: Any) -> int:
     return start
 
 
-def _joined(parts: Sequence[tuple[Any, npt.NDArray[Any] | None]]) -> tuple[Any, npt.NDArray[Any] | None]:
+def _join(parts: Sequence[tuple[Any, npt.NDArray[Any] | None]]) -> tuple[Any, npt.NDArray[Any] | None]:
     """Matrices and labels put together."""
     if len(parts) == 1:
         return parts[0]
@@ -397,7 +397,7 @@ def _joined(parts: Sequence[tuple[Any, npt.NDArray[Any] | None]]) -> tuple[Any, 
     return X, np.concatenate(labels) if labels else None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     """Some names for an error: not more than can be read."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(repr, names[:SHOWN])) + more
