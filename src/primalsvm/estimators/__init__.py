@@ -1,1 +1,1 @@
-"""The scikit-learn faces."""
+"""The estimators: the interface of scikit-learn."""
