@@ -24,25 +24,25 @@ from primalsvm.sources.opening import is_source
 
 
 class Classification:
-    """y holds classes, or in several columns 0 and 1, which rows have which labels."""
+    """y holds classes, or is an indicator matrix of labels."""
 
-    checks: ClassVar = {"y_numeric": False, "multi_output": True}  # for scikit-learn's check of X and y
-    labelled = True
-    numeric = False
+    checks: ClassVar = {"y_numeric": False, "multi_output": True}
+    labelled: ClassVar = True
+    numeric: ClassVar = False
 
     def check_parameters(self, estimator: Any) -> None:
         self.loss(estimator)
         method_of(estimator.probability)
 
     def loss(self, estimator: Any) -> Loss:
-        """The loss."""
+        """The loss function."""
         loss: Loss = by_name(estimator.loss)
         if not loss.of_signs:
             raise ValueError(f"{loss!r} is a loss of numbers, not of classes")
         return loss
 
     def problem(self, estimator: Any, total_weight: float) -> Problem:
-        """Of each class against the rest, or of each label."""
+        """The problem of each class against the rest, or of each label."""
         return Problem(self.loss(estimator), lam_of(estimator, total_weight), intercept_of(estimator))
 
     def encode(self, estimator: Any, rows: Rows) -> Encoded:
@@ -56,11 +56,11 @@ class Classification:
         if len(classes) < 2:
             raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): at least two classes are needed")
         meaning = Classes(classes, codes)
-        if isinstance(estimator.class_weight, str):  # "balanced" is about classes that are there
+        if isinstance(estimator.class_weight, str):  # "balanced" counts classes of positive weight only
             meaning = meaning.with_positive_weight(given)
         meaning = meaning.with_class_weight(estimator.class_weight, given).with_positive_weight(given)
         if method_of(estimator.probability):
-            folds_of(meaning.codes[meaning.row_weights(given) > 0], len(codes))  # refuses classes that are too small
+            folds_of(meaning.codes[meaning.row_weights(given) > 0], len(codes))  # raises if a class is too small
         data = rows.data
         if meaning.weights is not None:
             data = data.with_weights(as_weights(meaning.row_weights(given), len(codes)))
@@ -106,7 +106,7 @@ class Classification:
     def stream_weights(
         self, estimator: Any, classes: npt.NDArray[Any], Y: Vector, given: Vector, so_far: Vector
     ) -> tuple[Vector, Vector]:
-        # "balanced": the weight of all rows up to this one, over K times that of those of its class.
+        # "balanced": Σc of all rows up to this one, divided by K times that of the rows of its class.
         n = len(classes)
         codes = (Y[:, 0] > 0).astype(np.intp) if n == 2 else Y.argmax(axis=1)
         if not isinstance(estimator.class_weight, str):
@@ -119,7 +119,7 @@ class Classification:
         for code in range(n):
             sums[code, 1:] = np.where(codes == code, given, 0.0)
         sums = np.cumsum(sums, axis=1)
-        # One more of each class, as if seen before: a class that has not come yet is not taken for infinitely rare.
+        # Each class counts one more row than seen, so that the weight of the first row of a class is finite.
         own = sums[codes, np.arange(1, codes.shape[0] + 1)]
         balance = (sums[:, 1:].sum(axis=0) + n) / (n * (own + 1.0))
         return balance * given, sums[:, -1]
@@ -141,7 +141,7 @@ def _gives_probabilities(estimator: Any) -> bool:
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """A classifier by the sign of a score, or by the largest of one for each class; of labels, by the sign of each."""
+    """Base class of classifiers: the class is given by the sign of a score, or by the largest of several."""
 
     _task = Classification()
 
@@ -150,7 +150,7 @@ class Classifier(ClassifierMixin, Estimator):
     calibration_: list[Sigmoid | Isotonic]
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """A score for every row, positive means `classes_[1]`; of more than two classes, or of labels, one for each.
+        """Scores of rows: a positive one means `classes_[1]`; with more classes or with labels there is one for each.
 
         Parameters
         ----------
@@ -163,12 +163,12 @@ class Classifier(ClassifierMixin, Estimator):
         return prediction.scores_of(self, X)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of rows whose class is predicted, or all of whose labels are.
+        """Accuracy: the share of rows whose class, or all of whose labels, are predicted correctly.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-        y : array of shape (n_samples,) or (n_samples, n_labels); a source brings its own
+        y : array of shape (n_samples,) or (n_samples, n_labels); not with a source
         sample_weight : array of shape (n_samples,), optional; not with a source
 
         Returns
@@ -182,7 +182,7 @@ class Classifier(ClassifierMixin, Estimator):
         return (rows - wrong) / rows
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row, or which labels it has.
+        """The class of every row, or the indicator matrix of labels.
 
         Parameters
         ----------
@@ -190,16 +190,16 @@ class Classifier(ClassifierMixin, Estimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,), or of 0 and 1 of shape (n_samples, n_labels)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         return prediction.classes_of(self, self.decision_function(X))
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The probability of each class, or of each label, where the parameter `probability` asks for it.
+        """Probabilities of classes or labels; available if the parameter `probability` is set.
 
-        It rises with the score; but where it is near ½, or several classes are near, the class that `predict` names
-        need not be the most probable one: that is the class of the largest score.
+        They increase with the score. `predict` returns the class of the largest score, which need not be the most
+        probable one if the largest probabilities are close.
 
         Parameters
         ----------
@@ -207,14 +207,14 @@ class Classifier(ClassifierMixin, Estimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes); rows sum to 1, unless they are of labels
+        ndarray of shape (n_samples, n_classes); rows sum to 1 except with labels
         """
         check_is_fitted(self, "coef_")
         return probabilities(self.calibration_, prediction.scores_of(self, X), self.multilabel_)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The logarithms of `predict_proba`; −∞ where it is 0.
+        """Logarithms of `predict_proba`; −∞ where it is 0.
 
         Parameters
         ----------
@@ -236,26 +236,26 @@ class Classifier(ClassifierMixin, Estimator):
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from the next rows of a stream, each seen once, in constant memory.
+        """Learn from the next rows of a stream, visiting each row once, in constant memory.
 
-        The first call begins a stream, and forgets an earlier `fit`; a `fit` ends it. The same rows give the same bits
-        however the stream is cut (with a kernel: if `gamma` is a number and the map needs no data, as Fourier features;
-        Nyström landmarks come from the first batch). The map, λ and the solver are those of the first call. Rows are
-        taken in the order in which they come: the solver's `sampling`, and the classifier's `tol`, `max_iter` and
-        `early_stopping`, have no effect. `class_weight="balanced"` goes by the shares of the classes so far. The model
-        is an average of steps, which lags behind data that change fast: `solver=Pegasos(average="last")` follows them
-        sooner.
+        The first call begins a stream and discards an earlier `fit`; a `fit` ends the stream. The map, λ and the solver
+        are those of the first call. Rows are visited in the given order: `tol`, `max_iter`, `early_stopping` and the
+        `sampling` of the solver have no effect. `class_weight="balanced"` uses the class frequencies so far. The same
+        rows give the same bits however they are divided into batches (with a kernel, if `gamma` is a number and the
+        features are Fourier features; Nyström landmarks are taken from the first batch). The model averages its
+        iterates; `solver=Pegasos(average="last")` follows data that change fast more closely.
 
-        Each batch is tested before it is learnt: `progressive_error_` is the share of rows that were predicted wrongly,
-        `n_samples_seen_` the number of rows so far.
+        Each batch is tested before it is learnt: `progressive_error_` is the error rate so far, `n_samples_seen_` the
+        number of rows.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-        classes : all classes; needed in the first call unless its y holds them all
+        classes : array of all classes, optional
+            Required in the first call unless its y holds them all.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 makes a step twice as long, 0 is the same as no row.
+            A weight of 2 doubles the length of a step, 0 is equivalent to leaving the row out.
 
         Returns
         -------

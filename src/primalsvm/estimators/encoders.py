@@ -2,18 +2,18 @@
 
     classes   two: ±1; more: ±1 for each class against the rest
     labels    any number of labels a row: ±1 for each label that some rows have and some have not
-    numbers   y = c + s y' with c the median (where the intercept is free) and s such that P(0) is ½ at most
-    none      zeros (novelty); the unit s is that of the scores
+    numbers   y = c + s y' with c the median (if the intercept is free) and s such that P(0) is at most ½
+    none      zeros (novelty); s is the unit of the scores
 
-A regression with targets far from 1 in size is the same problem in other units, and solvers are made for margins of 1:
+Solvers are made for margins of 1. A regression with targets of another size is solved in other units:
 
     λ/2 ‖w‖² + mean ℓ(y, p) = s^k (λ'/2 ‖w'‖² + mean ℓ_s(y', p')),     w = s w',  p = c + s p',  λ' = λ s^(2−k)
 
-for a loss of degree k. Its certificate is that of the problem as it was given: P, D and the gap times s^k.
+for a loss of degree k. P, D and the gap of the given problem are those of the problem solved, times s^k.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,24 +23,24 @@ from primalsvm.data import InMemory, Vector
 from primalsvm.objective import Problem
 from primalsvm.solution import Certificate, Solution
 
-NEAR = 0.25  # of its size: so far units may change, and a solution in the old ones is still a place to start from
+NEAR = 0.25  # relative change of units up to which a solution in the old ones is a good starting point
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows, and the problems that are solved on them."""
+    """Rows, and the problems to solve on them."""
 
     data: InMemory  # with all weights
     problem: Any  # the definition of each problem, in the units of y
-    Y: Any = None  # a column for each problem: int8 signs, or float64 if there is one problem only
-    meaning: Any = None  # of the columns: `Classes` or `Labels`
-    strata: Vector | None = None  # groups of rows that held-out rows are drawn from in proportion
-    objective: Any = None  # the only one, if it is made already; else it follows from data, problem and Y
-    solver: Any = None  # what the parameter `solver` means; None: what it says
+    Y: Any = None  # a column for each problem: int8 signs, or float64 if there is only one problem
+    meaning: Any = None  # of the columns: `Classes` or `Labels`; None for numbers
+    strata: Vector | None = None  # groups of rows, for stratified sampling
+    objective: Any = None  # of the only problem; None: it follows from data, problem and Y
+    solver: Any = None  # replaces the parameter `solver` of the estimator
 
     @property
     def count(self) -> int:
-        """How many problems there are."""
+        """The number of problems."""
         return 1 if self.Y is None else int(self.Y.shape[1])
 
     def subset(self, numbers: Vector) -> "Encoded":
@@ -54,18 +54,19 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Classes:
-    """The sorted classes, each row's index into them (−1: a class that does not count), and the classes' weights."""
+    """The classes of the rows."""
 
-    classes: npt.NDArray[Any]
-    codes: npt.NDArray[Any]
-    weights: Vector | None = None
+    classes: npt.NDArray[Any]  # sorted
+    codes: npt.NDArray[Any]  # of each row: the index of its class, or −1 for a class of weight 0
+    weights: Vector | None = None  # of the classes
+    notice: ClassVar[None] = None
 
     def row_weights(self, given: Vector) -> Vector:
-        """The rows' weights: the given ones times those of the classes."""
+        """The weights of the rows: the given ones times those of their classes."""
         return given if self.weights is None else given * np.where(self.codes < 0, 0.0, self.weights[self.codes])
 
     def with_class_weight(self, class_weight: Any, given: Vector) -> "Classes":
-        """The same with the weights that `class_weight` says, for rows with the given weights."""
+        """The same classes with the weights of `class_weight`, for rows with the given weights."""
         if class_weight is None:
             return self
         weights: Vector = compute_class_weight(
@@ -78,7 +79,7 @@ class Classes:
         return replace(self, weights=weights)
 
     def with_positive_weight(self, given: Vector) -> "Classes":
-        """The classes that have rows of positive weight; one without is as if its rows were not there."""
+        """The classes that have rows of positive weight; the others are left out."""
         there = np.bincount(self.codes + 1, self.row_weights(given), len(self.classes) + 1)[1:] > 0
         if np.count_nonzero(there) < 2:
             raise ValueError("one class only has rows of positive weight: two classes are needed")
@@ -89,15 +90,15 @@ class Classes:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The fitted attributes that say what scores mean."""
+        """The fitted attributes that give the meaning of scores."""
         return {"classes_": self.classes, "multilabel_": False}
 
     def expand(self, W: Vector, b: Vector, certificates: list[Any]) -> tuple[Vector, Vector, list[Any]]:
-        """Those of all classes, each of which has its problem."""
+        """The same, as every class has a problem."""
         return W, b, certificates
 
     def check_training(self, Y: Vector, weight: Vector) -> None:
-        """Raise a ValueError if a class has no rows of positive weight among those with these targets."""
+        """Raise a ValueError if a class has no training row of positive weight."""
         counted = Y[weight > 0]
         sides = [counted == -1, counted == 1] if Y.shape[1] == 1 else [counted == 1]
         there = np.hstack([side.any(axis=0) for side in sides])
@@ -108,15 +109,15 @@ class Classes:
 
 @dataclass(frozen=True)
 class Labels:
-    """Which labels vary from row to row, and so have a problem; the others are constant."""
+    """Which labels vary from row to row, and so have a problem, and which are constant."""
 
     count: int
     varying: npt.NDArray[np.intp]
-    constants: dict[int, bool]  # whether all rows have it
+    constants: dict[int, bool]  # whether all rows have the label, or none
 
     @classmethod
     def of(cls, present: npt.NDArray[np.bool_], weight: Vector) -> "Labels":
-        """Labels of rows with these weights, a column each."""
+        """From a matrix of which rows have which labels, a column each."""
         counted = present[weight > 0]
         constant = counted.all(axis=0) | ~counted.any(axis=0)
         if constant.all():
@@ -126,18 +127,18 @@ class Labels:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The fitted attributes that say what scores mean."""
+        """The fitted attributes that give the meaning of scores."""
         return {"classes_": np.arange(self.count), "multilabel_": True}
 
     def check_training(self, Y: Vector, weight: Vector) -> None:
-        """Raise a ValueError if a label is constant in the rows of positive weight among those with these targets."""
+        """Raise a ValueError if a label is constant among the training rows of positive weight."""
         counted = Y[weight > 0]
         constant = self.varying[(counted == 1).all(axis=0) | (counted == -1).all(axis=0)].tolist()
         if constant:
             raise ValueError(f"label {constant[0]} is at all of the rows left to train on, or at none")
 
     def expand(self, W: Vector, b: Vector, certificates: list[Any]) -> tuple[Vector, Vector, list[Any]]:
-        """Those of all labels: a constant one has w = 0, b = ±1 and no certificate, as nothing is solved."""
+        """Solutions of all labels; a constant one has w = 0, b = ±1 and no certificate."""
         all_w, all_b = np.zeros((self.count, W.shape[1])), np.zeros(self.count)
         all_w[self.varying], all_b[self.varying] = W, b
         for k, everywhere in self.constants.items():
@@ -147,7 +148,7 @@ class Labels:
 
     @property
     def notice(self) -> str | None:
-        """What there is to say of constant labels."""
+        """A warning if there are constant labels."""
         if not self.constants:
             return None
         k, everywhere = next(iter(self.constants.items()))
@@ -162,15 +163,15 @@ class Labels:
 
 @dataclass(frozen=True)
 class Units:
-    """The unit s and the origin c of the numbers y' that a problem is solved in; k is the degree of its loss."""
+    """The units that a problem is solved in: y = c + s y'."""
 
-    scale: float
-    centre: float
-    degree: int
+    scale: float  # s
+    centre: float  # c
+    degree: int  # k, of the loss
 
     @classmethod
     def of(cls, y: Vector, weight: Vector, degree: int, free: bool) -> "Units":
-        """Units that suit targets with these weights, for an intercept that is free or not."""
+        """Units for targets with these weights; c is 0 unless the intercept is free."""
         counted = y[weight > 0]
         centre = float(np.median(counted)) if free else 0.0
         size = np.abs(counted - centre)
@@ -182,7 +183,7 @@ class Units:
         return cls(scale, centre, degree)
 
     def near(self, other: "Units") -> bool:
-        """Whether the units are about the same."""
+        """Whether the units are approximately the same."""
         return bool(
             self.degree == other.degree
             and abs(np.log(self.scale / other.scale)) <= NEAR
@@ -194,12 +195,12 @@ class Units:
         return (Y - self.centre) / self.scale
 
     def problem(self, problem: Problem) -> Problem:
-        """The same problem for y'."""
+        """The problem for y'."""
         loss: Any = problem.loss
         return replace(problem, loss=loss.scaled(self.scale), lam=problem.lam * self.scale ** (2 - self.degree))
 
     def restore(self, solution: Solution) -> Solution:
-        """The solution of the problem as it was given."""
+        """The solution in the units of y."""
         unit = self.scale**self.degree
         trace = solution.trace.copy()
         for name in ("primal", "dual", "gap", "validation_error"):

@@ -1,4 +1,4 @@
-"""What all estimators share: a fit by the pipeline, and model files."""
+"""The base class of all estimators."""
 
 import os
 from typing import Any, Self
@@ -7,19 +7,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from primalsvm.estimators import pipeline
+from primalsvm.estimators.protocols import Features, Task
 
 
 class Estimator(BaseEstimator):
-    """Parameters, fitted attributes and public methods; what happens in a fit is in `pipeline`.
+    """Base class: `fit` by the pipeline, and model files. A derived class names its task and its features."""
 
-    A class that derives names its task (what y is) and its features (what scores are inner products with).
-    """
-
-    _task: Any
-    _features: Any
-    _coef_is_vector = False  # coef_ has one dimension, as those of some of scikit-learn's estimators
-    _previous: Any = None  # what a warm start may begin with
-    _stream: Any = None  # what is kept between two batches of a stream
+    _task: Task
+    _features: Features
+    _coef_is_vector = False  # coef_ has one dimension, as in some of scikit-learn's estimators
+    _previous: pipeline.Previous | None = None  # what a warm start may continue from
+    _stream: Any = None  # `streams.Stream` between two calls of `partial_fit`
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit to rows X, targets y and weights.
@@ -28,10 +26,10 @@ class Estimator(BaseEstimator):
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
             The kernel matrix if the kernel is "precomputed".
-        y : array of shape (n_samples,); a source brings its own
-            Of a classifier also 0 and 1 of shape (n_samples, n_labels), sparse or not: which rows have which labels.
+        y : array of shape (n_samples,); not with a source
+            For a classifier also an indicator matrix of shape (n_samples, n_labels), dense or sparse.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is the same as the row twice, 0 the same as no row.
+            A weight of 2 is equivalent to repeating the row, 0 to leaving it out.
 
         Returns
         -------
@@ -41,13 +39,13 @@ class Estimator(BaseEstimator):
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator into a model file (safetensors), which `primalsvm.load` reads.
+        """Write the fitted estimator to a model file (safetensors), which `primalsvm.load` reads.
 
         Parameters
         ----------
-        path : the file; it is replaced once the new one is complete
+        path : the file; an existing one is replaced once the new one is complete
         """
-        from primalsvm.estimators.model_files import save_estimator  # which imports all estimators
+        from primalsvm.estimators.model_files import save_estimator  # imports all estimators
 
         save_estimator(self, path)
 

@@ -1,25 +1,6 @@
 """What scores are inner products with: the rows themselves, features that approximate a kernel, or the kernel matrix.
 
-An estimator has one of two strategies, `LinearFeatures` or `KernelFeatures`:
-
-    check_parameters(estimator)                  raises an error if its own parameters are not valid
-    pairwise(estimator)                          whether X is a kernel matrix
-    fit(estimator, rows, encoded, seed, before)  φ, which may be that of the fit before; without `encoded`, it does not
-                                                 depend on the targets
-    begin_stream(estimator, X, data, weight)     φ of a stream, given its first rows
-    for_prediction(estimator, block, W, threads) rows and weights that give the scores of a fitted estimator
-    reads_files                                  whether rows that take too much memory may stay in their files
-    scalable                                     whether features of other sizes make the same problem easier
-    stream_solver                                the solver of a stream if none is named
-
-and φ is one of `LinearFeatures`, `MappedRows` and `KernelMatrixRows`:
-
-    choose(estimator, rows, training, jointly)          the solver
-    store(estimator, rows, training, reads, resources)  φ(x) of the training rows, in the form for a solver that reads
-                                                        them in blocks, by their numbers or in passes (`Traits.rows`)
-    attributes(W)                                       the fitted attributes that follow from w
-    kept                                                what a warm start compares with, and may go on with
-    of_stream(block, position), unit_length             φ(x) of rows of a stream; whether E‖φ(x)‖² = 1 for any rows
+See `Features` and `FittedFeatures` in `protocols`.
 """
 
 from contextlib import ExitStack
@@ -36,7 +17,6 @@ from primalsvm.estimators.parameters import draw_seed, memory_budget
 from primalsvm.estimators.pilot import margin_landmark_weights
 from primalsvm.estimators.transformers import (
     FourierFeatures,
-    KernelParameters,
     Nystroem,
     components_of,
     gamma_of,
@@ -45,7 +25,7 @@ from primalsvm.estimators.transformers import (
     points_of,
 )
 from primalsvm.maps.features import mapped_dataset, stream_features
-from primalsvm.maps.kernels import precision_for
+from primalsvm.maps.kernels import Precomputed, precision_for
 from primalsvm.maps.nystroem import KernelValues
 from primalsvm.memory import check_fits
 from primalsvm.options import check_choice
@@ -59,8 +39,8 @@ from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.several import Several
 from primalsvm.sources.reader import out_of_core
 
-VECTORS = 3  # of a double for each feature: no solver keeps fewer (measured: 3 to 9)
-IN_DOUBLE = 2**22  # features (m·s) up to which they are kept in double precision: it costs nothing
+VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (measured: 3 to 9)
+IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -69,7 +49,7 @@ INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 @dataclass(frozen=True)
 class LinearFeatures:
-    """φ(x) = x: there is nothing to learn, so these are the features of every fit."""
+    """φ(x) = x, before and after a fit: there is nothing to learn."""
 
     reads_files: bool = True
     scalable: ClassVar[bool] = True
@@ -106,10 +86,10 @@ class LinearFeatures:
         data = training.data
         if rows.cache is None or not self.reads_files:
             return data
-        if reads == "passes":  # a mapping of the files serves them as well as any way does
+        if reads == "passes":  # mapped files are read in order as fast as in any other way
             data.block.check()
             return data
-        sharing = min(data.threads.size, training.count)  # threads, each with blocks of its own
+        sharing = min(data.threads.size, training.count)  # threads with blocks of their own
         bytes_at_once, drop = int(memory_budget(estimator) / 2 / sharing), estimator.memory is not None
         found = resources.enter_context(
             out_of_core(rows.cache, bytes_at_once, drop=drop, weights=data.weights, threads=data.threads)
@@ -132,7 +112,7 @@ class LinearFeatures:
 
 
 class KernelFeatures:
-    """Features of a kernel, or with approximation="exact" the kernel matrix."""
+    """Features that approximate a kernel, or with approximation="exact" the kernel matrix."""
 
     reads_files = False
     scalable = False
@@ -183,20 +163,12 @@ class KernelFeatures:
 
 @dataclass(frozen=True, eq=False)
 class MappedRows:
-    """φ of a map.
+    """φ of a feature map."""
 
-    Parameters
-    ----------
-    parameters : what the map was made for
-    feature_map : the map
-    landmarks : its points, if it has some
-    precision : of the features
-    """
-
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # that the map was made with
     feature_map: Any
-    landmarks: Any
-    precision: np.dtype[Any]
+    landmarks: Any  # of the map, or None
+    precision: np.dtype[Any]  # of the features
 
     @property
     def unit_length(self) -> bool:
@@ -205,15 +177,16 @@ class MappedRows:
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         m, d = training.data.shape[0], self.feature_map.n_components
         automatic = isinstance(estimator.solver, str) and estimator.solver == "auto"
-        # Features that do not fit into memory are computed again in each pass; Newton needs no row out of order.
+        # Features that do not fit into memory are computed again in each pass, which suits Newton.
         if automatic and m * d * self.precision.itemsize > memory_budget(estimator):
             return Several(Newton())
         return choose_mapped(estimator.solver, rows.data.shape[0], d, training.problem, training.count, jointly)
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> Dataset:
-        data, budget, passes = training.data, memory_budget(estimator), reads == "passes"
+        data, budget = training.data, memory_budget(estimator)
+        passes_only = reads == "passes"
         return mapped_dataset(
-            self.feature_map, data.block, data.weights, data.threads, self.precision, budget, passes_only=passes
+            self.feature_map, data.block, data.weights, data.threads, self.precision, budget, passes_only
         )
 
     def of_stream(self, block: Block, position: int) -> Any:
@@ -242,7 +215,7 @@ def mapped_rows(
     weight: Vector | None,
     encoded: Encoded | None = None,
 ) -> MappedRows:
-    """Features of an approximation; given the problem, landmarks lie near its margin unless the parameters say else."""
+    """Features of an approximation; with `encoded`, landmarks lie near the margin unless parameters say otherwise."""
     own = approximation.get_params(deep=False)
     if "gamma" in own and not is_precomputed(own.get("kernel")):
         approximation.set_params(gamma=gamma_of(own["gamma"], X, weight))
@@ -258,7 +231,7 @@ def mapped_rows(
 
 
 def approximation_of(estimator: Any) -> Any:
-    """The transformer, with the estimator's parameters where it has none of its own."""
+    """The transformer, whose parameters that are None are taken from the estimator."""
     given = estimator.approximation
     if isinstance(given, str):
         kinds = {"nystroem": Nystroem, "fourier": FourierFeatures}
@@ -274,7 +247,7 @@ def approximation_of(estimator: Any) -> Any:
 
 
 def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    """Whether two sets of parameters are the same, arrays by their entries.
+    """Whether two sets of parameters are equal, comparing arrays entry by entry.
 
     Examples
     --------
@@ -298,20 +271,11 @@ def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class KernelMatrixRows:
-    """φ of the kernel itself; w is known by the coefficients of the training rows.
+    """φ of the kernel itself, where w is given by the coefficients of the training rows."""
 
-    Parameters
-    ----------
-    parameters : of the kernel
-    X, weight : the training rows
-    kernel, points : k, and the training rows as its points
-    """
-
-    parameters: KernelParameters
-    X: Any
-    weight: Vector | None
+    X: Any  # the training rows
     kernel: Any
-    points: Any
+    points: Any  # the training rows as points of the kernel
 
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         return Several(KernelPegasos(exact_solver(estimator)))
@@ -326,26 +290,24 @@ class KernelMatrixRows:
 
     def attributes(self, W: Vector) -> dict[str, Any]:
         support = np.flatnonzero(np.any(W, axis=0))
-        kernel = kernel_of(self.parameters, self.X, support, self.weight)
+        kernel = Precomputed(support) if isinstance(self.kernel, Precomputed) else self.kernel
         feature_map = KernelValues(kernel, points_of(self.X[support], kernel, self.points.columns.dtype))
         coefficients = W[:, support]
         return {"feature_map_": feature_map, "support_": support, "coef_": coefficients, "dual_coef_": coefficients}
 
 
 def kernel_matrix_rows(estimator: Any, rows: Rows) -> KernelMatrixRows:
-    """The kernel with the training rows as its points."""
+    """φ of a kernel with the training rows as its points."""
     m, n = rows.data.shape
     if is_precomputed(estimator.kernel) and m != n:
         raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
     check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
-    parameters = KernelParameters(estimator.kernel, estimator.gamma, estimator.degree, estimator.coef0)
-    kernel = kernel_of(parameters, rows.matrix, np.arange(m), rows.sample_weight)
-    points = points_of(rows.matrix, kernel, precision_for(rows.data.block))
-    return KernelMatrixRows(parameters, rows.matrix, rows.sample_weight, kernel, points)
+    kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
+    return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, precision_for(rows.data.block)))
 
 
 def is_exact(estimator: Any) -> bool:
-    """Whether the kernel matrix itself is asked for."""
+    """Whether the estimator uses the kernel matrix itself."""
     return isinstance(estimator.approximation, str) and estimator.approximation == "exact"
 
 

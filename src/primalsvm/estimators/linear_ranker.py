@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from primalsvm.data import Dataset, InMemory, as_block
 from primalsvm.estimators import pipeline, prediction
+from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.encoders import Encoded
 from primalsvm.estimators.estimator import Estimator
 from primalsvm.estimators.features import LinearFeatures
@@ -24,16 +25,16 @@ from primalsvm.solvers.pair_pegasos import PairPegasos
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.sources.opening import is_source
 
-FEW_ENTRIES = 2**24  # stored, of the rows of all pairs: up to here they are formed
+FEW_ENTRIES = 2**24  # of the rows of all pairs, up to which the pairs are formed
 SOLVERS = ("auto", "cutting_planes", "pegasos")
 
 
 class PairwiseRanking:
-    """y holds relevances, and each row belongs to a query. Where pairs are few, it is a classification of them."""
+    """y holds relevances, and each row belongs to a query. Few pairs are solved as a classification problem."""
 
     checks: ClassVar = {"y_numeric": True, "ensure_min_samples": 2}
-    labelled = True
-    numeric = True
+    labelled: ClassVar = True
+    numeric: ClassVar = True
 
     def check_parameters(self, estimator: Any) -> None:
         solver_of(estimator.solver)
@@ -42,7 +43,7 @@ class PairwiseRanking:
         m = rows.data.shape[0]
         y = ranking_targets(query_codes(rows.qid, m), relevances(rows.y))
         block: Any = rows.data.block
-        data = InMemory(block.in_order(), rows.data.weights, rows.data.threads)  # solvers compare rows, entry by entry
+        data = InMemory(block.in_order(), rows.data.weights, rows.data.threads)  # pairs are differences of sorted rows
         objective = Ranking(lam_of(estimator, data.total_weight), estimator.average).on(data, y)
         queries = objective.queries
         if queries.without_pairs:
@@ -64,6 +65,7 @@ class PairwiseRanking:
         return None
 
 
+@fill_parameters
 class LinearRanker(Estimator):
     """Linear learning to rank to a proven accuracy.
 
@@ -71,39 +73,28 @@ class LinearRanker(Estimator):
 
         P(w) = λ/2 ‖w‖² + the mean over the queries of  (1/N_q) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩),    N_q = Σ cᵢ cⱼ,
 
-    until the relative duality gap is at most `tol`. Without queries all rows are one, and with two levels of relevance
-    the sum bounds 1 − AUC. Where pairs are many they are not formed: a billion cost no more than their rows do.
+    until the relative duality gap is at most `tol`. Without queries all rows belong to one, and with two levels of
+    relevance the sum is an upper bound on 1 − AUC. If there are many pairs they are not formed, and the cost depends on
+    the number of rows only.
 
     Parameters
     ----------
     C : float, default=1.0
-        λ = 1/(C Σc), with Σc the weight of the rows as in all estimators here, not of the pairs: how strong the
-        regularisation is against the mean does not depend on how many pairs some rows make.
+        Inverse regularisation strength: λ = 1/(C Σc), where Σc is the total weight of the rows, not of the pairs.
     lam : float or None, default=None
         λ itself; overrides `C`.
     average : {"queries", "pairs"}, default="queries"
-        What counts the same: every query, as in SVM^rank, or every pair, so that long queries count more.
+        Whether every query has the same weight, as in SVM^rank, or every pair, so that long queries count more.
     solver : {"auto", "cutting_planes", "pegasos"} or a solver object, default="auto"
-        "auto" is "cutting_planes" where there are many pairs; few are formed, and solved as a classification by
-        `Newton` or `DualAscent`. A `Pegasos` object takes its steps on pairs drawn at random.
-    tol : float, default=1e-3
-        Relative duality gap to reach, at least. Small problems are solved to 1e-10.
+        "auto" is "cutting_planes" if there are many pairs. If there are few, they are formed and solved as a
+        classification problem by `Newton` or `DualAscent`. A `Pegasos` object takes its steps on random pairs.
     max_iter : int or None, default=None
-        Steps of cutting planes, or epochs, at most; an epoch of Pegasos has as many pairs as there are rows.
-        None is 1,000, or a limit on the work where few pairs are solved as a classification.
-    max_seconds : float or None, default=None
-        Seconds of solving at most.
-    certify : bool, default=True
-        Compute the certificate.
+        Maximum number of cutting planes, or of epochs; an epoch of Pegasos has as many pairs as there are rows. None is
+        1,000, or a limit on the work if few pairs are solved as a classification problem.
     warm_start : bool, default=False
-        Go on from the previous fit where the data have as many features.
+        Continue from the previous fit if the data have the same number of features.
     memory : float or None, default=None
-        Bytes that the rows of a source (`primalsvm.open`) may take; None is half of what is available.
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int or None, default=None
-        Threads: None is one, -1 all cores.
-    verbose : int, default=0
-        1 shows a progress bar.
+        Bytes for the rows of a source (`primalsvm.open`); None is half of the available memory.
 
     Attributes
     ----------
@@ -161,11 +152,13 @@ class LinearRanker(Estimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-        y : array of shape (n_samples,): relevances, the higher the better; a source brings its own
+        y : array of shape (n_samples,); not with a source
+            Relevances: higher is better.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is the same as the row twice, 0 the same as no row.
-        qid : array of shape (n_samples,), optional: numbers or texts
-            Each row's query, in any order; without it, that of the source, or all rows are one query.
+            A weight of 2 is equivalent to repeating the row, 0 to leaving it out.
+        qid : array of shape (n_samples,), optional
+            The query of each row, numbers or strings in any order. The default is that of the source, or one query for
+            all rows.
 
         Returns
         -------
@@ -175,7 +168,7 @@ class LinearRanker(Estimator):
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """A score for every row, by which to rank those of a query.
+        """Scores by which to rank the rows of a query.
 
         Parameters
         ----------
@@ -188,15 +181,15 @@ class LinearRanker(Estimator):
         return prediction.scores_of(self, X)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, qid: npt.ArrayLike | None = None) -> float:
-        """Kendall's τ-b between scores and relevances, the mean over the queries.
+        """Kendall's τ-b between scores and relevances, averaged over the queries.
 
-        Queries with one level of relevance have none, and do not count; with equal scores it is 0.
+        Queries with one level of relevance are left out; τ-b is 0 if all scores of a query are equal.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-        y : array of shape (n_samples,): relevances; a source brings its own
-        qid : array of shape (n_samples,), optional: each row's query
+        y : array of shape (n_samples,); not with a source
+        qid : array of shape (n_samples,), optional
 
         Returns
         -------
@@ -211,21 +204,22 @@ class LinearRanker(Estimator):
     def ndcg(
         self, X: Any, y: npt.ArrayLike | None = None, *, qid: npt.ArrayLike | None = None, k: int | None = 10
     ) -> float:
-        """The normalised discounted cumulative gain of the first k rows of a query, the mean over the queries.
+        """Normalised discounted cumulative gain of the k rows ranked first, averaged over the queries.
 
-        The gain is the relevance itself, which must not be negative; it is scikit-learn's `ndcg_score`. Queries with
-        one level of relevance do not count.
+        This is scikit-learn's `ndcg_score`: the gain is the relevance itself, which must not be negative. Queries with
+        one level of relevance are left out.
 
         Parameters
         ----------
         X, y, qid : as in `score`
-        k : how many of the first rows count; None: all
+        k : int or None, default=10
+            None counts all rows.
 
         Returns
         -------
         float
         """
-        from sklearn.metrics import ndcg_score  # brings half of scikit-learn with it
+        from sklearn.metrics import ndcg_score  # slow to import
 
         check_integer("k", k, none=True)
         ranked = ranked_queries(self, X, y, qid)
@@ -238,7 +232,7 @@ class LinearRanker(Estimator):
 
 
 def solver_of(solver: Any) -> Any:
-    """The solver of rankings that a parameter means; None: "auto"."""
+    """The solver that the parameter means; None is "auto"."""
     if isinstance(solver, Pegasos):
         return PairPegasos(solver)
     if isinstance(solver, CuttingPlanes | PairPegasos):
@@ -250,7 +244,7 @@ def solver_of(solver: Any) -> Any:
 def ranked_queries(
     ranker: LinearRanker, X: Any, y: Any, qid: Any
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]]:
-    """Relevances and scores, query by query."""
+    """Relevances and scores of each query with more than one level of relevance."""
     check_is_fitted(ranker, "coef_")
     if is_source(X):
         prediction.check_source_alone(y, None)
@@ -281,7 +275,7 @@ def relevances(y: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def query_codes(qid: npt.ArrayLike | None, m: int) -> npt.NDArray[Any]:
-    """The number of each row's query."""
+    """The index of the query of each row."""
     if qid is None:
         return np.zeros(m, np.int64)
     given = np.asarray(qid)

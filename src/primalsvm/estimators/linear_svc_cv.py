@@ -10,37 +10,39 @@ from primalsvm.solvers.protocol import Solver
 
 
 class LinearSVCCV(SelectingClassifier, LinearSVC):
-    """`LinearSVC` with C chosen by cross-validation, along paths that begin with strong regularisation.
+    """`LinearSVC` with C chosen by cross-validation.
 
-    Each fold is a path over the C's, each point begun where those before lead to, each certified; folds share the rows
-    in memory. Afterwards it is a `LinearSVC` fitted to all rows with the best C; of equal ones, the smallest.
+    Each fold computes a path over the values of C from small to large; each solution starts from the previous ones and
+    has a certificate. The folds share the rows in memory. The final model is a `LinearSVC` fitted to all rows with the
+    best C, the smallest one if several are equally good.
 
     Parameters
     ----------
-    Cs : int or array of C's, default=20
-        So many, evenly spaced in log C: from the C at which solutions are simple (`svm_path`'s λ_max) up four decades.
+    Cs : int or array of floats, default=20
+        Values of C. An integer is their number: they are evenly spaced in log C over four decades, from the C of
+        `svm_path`'s λ_max upwards.
     cv : int, splitter or iterable of splits, default=5
         As in scikit-learn: an integer makes stratified folds.
     scoring : str, callable or None, default=None
-        As in scikit-learn; None is the accuracy. Sample weights count. A function of your own gets copies of rows.
+        As in scikit-learn; None is the accuracy, weighted by the sample weights. A callable gets copies of the rows.
     refit : bool, default=True
-        Fit to all rows; without, only the choice is made.
+        Fit to all rows with the best C; if False, only choose it.
     loss, solver, tol, max_iter, fit_intercept, penalize_intercept, class_weight, random_state
-        As in `LinearSVC`; in folds, too. "balanced" is by the rows that a fold trains on. Class weights count in the
-        scores, as in scikit-learn's RidgeClassifierCV: they are as if rows were repeated.
+        As in `LinearSVC`. "balanced" uses the class frequencies of a fold's training rows. Class weights also weight
+        the scores, as in scikit-learn's RidgeClassifierCV.
     n_jobs : int or None, default=None
-        Threads: of the folds in parallel, then of the last fit.
+        Number of threads, first for the folds in parallel, then for the final fit.
     verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
     ----------
     C_, lam_ : float
-        The choice; λ = 1/(C Σc) of all rows.
+        The best C, and λ = 1/(C Σc) for all rows.
     Cs_ : ndarray of shape (n_Cs,)
     scores_ : ndarray of shape (n_folds, n_Cs)
     best_score_ : float
-        The mean of the scores of C_.
+        The mean score of C_.
     coef_, intercept_, classes_, certificate_, …
         As in `LinearSVC`. `save` writes a `LinearSVC`.
 

@@ -16,18 +16,18 @@ from primalsvm.objective import Problem, mean_row
 from primalsvm.options import check_share
 from primalsvm.sources.opening import is_source
 
-ROUNDING = 1e-13  # of a score, relative to ρ: support vectors lie on the boundary, and count as inliers
+ROUNDING = 1e-13  # of a score, relative to ρ: support vectors on the boundary count as inliers
 
 
 class Novelty:
-    """There is no y: the one-class problem, whose λ is ν.
+    """The one-class problem, which has no y; its λ is ν.
 
-    Scores have the size of ⟨x, x'⟩; the unit that they are solved in is how far those of the mean row spread.
+    Scores have the size of ⟨x, x'⟩; the problem is solved in units of the spread of the scores of the mean row.
     """
 
-    checks: ClassVar[dict[str, Any]] = {}  # for scikit-learn's check of X
-    labelled = False
-    numeric = True
+    checks: ClassVar[dict[str, Any]] = {}
+    labelled: ClassVar = False
+    numeric: ClassVar = True
 
     def check_parameters(self, estimator: Any) -> None:
         check_share("nu", estimator.nu)
@@ -60,7 +60,7 @@ class Novelty:
 
 
 class Detector(OutlierMixin, Estimator):
-    """A detector of novelty by the sign of a score."""
+    """Base class of novelty detectors: outliers have negative scores."""
 
     _task = Novelty()
 
@@ -79,7 +79,7 @@ class Detector(OutlierMixin, Estimator):
             The kernel matrix if the kernel is "precomputed".
         y : ignored, as are the labels of a source
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is the same as the row twice, 0 the same as no row.
+            A weight of 2 is equivalent to repeating the row, 0 to leaving it out.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class Detector(OutlierMixin, Estimator):
         return super().fit(X.unlabelled() if is_source(X) else X, None, sample_weight)
 
     def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
-        """⟨w, φ(x)⟩ of every row: the lower, the more of an outlier.
+        """⟨w, φ(x)⟩ of every row; lower values are more abnormal.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Detector(OutlierMixin, Estimator):
         return prediction.scores_of(self, X)
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
-        """+1 for every inlier, −1 for every outlier.
+        """+1 for inliers, −1 for outliers.
 
         Parameters
         ----------
@@ -127,10 +127,10 @@ class Detector(OutlierMixin, Estimator):
         return np.where(self.decision_function(X) >= -ROUNDING * np.abs(self.offset_), 1, -1)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from the next rows of a stream, each seen once, in constant memory.
+        """Learn from the next rows of a stream, visiting each row once, in constant memory.
 
-        As a classifier's. `progressive_error_` is the share of rows that were taken for outliers before they were
-        learnt; it comes near `nu`.
+        As `partial_fit` of classifiers. `progressive_error_` is the share of rows that were predicted as outliers
+        before they were learnt; it approaches `nu`.
 
         Parameters
         ----------

@@ -3,12 +3,14 @@
 from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
+from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.features import KernelFeatures
 from primalsvm.estimators.novelty import Detector
 from primalsvm.estimators.parameters import store_parameters
 from primalsvm.solvers.protocol import Solver
 
 
+@fill_parameters
 class OneClassSVM(Detector):
     """One-class support vector machine through features that approximate the kernel.
 
@@ -18,38 +20,9 @@ class OneClassSVM(Detector):
 
     Parameters
     ----------
-    nu : float, default=0.5
-        ν in (0, 1]: the share of training rows that are outliers, at most, and that are support vectors, at least. The
-        share of outliers is ν up to ties and rounding.
-    kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function, default="rbf"
-    gamma : {"scale", "auto"} or float, default="scale"
-    degree : int, default=3
-    coef0 : float, default=0.0
-    approximation : {"nystroem", "fourier", "exact"} or a Nystroem or FourierFeatures object, default="nystroem"
-        As in `SVC`.
     n_components : int or None, default=None
-        Landmarks or Fourier features; None: 512, or the number of rows if there are fewer. Rows that are far from all
-        landmarks have scores near 0, as outliers have.
-    solver : {"auto", "newton", "dual_ascent", "interior_point", "asset", "pegasos"} or a solver object, default="auto"
-    tol : float, default=1e-3
-        Relative duality gap of the mapped problem to reach, at least. Small problems are solved to 1e-10.
-    max_iter : int or None, default=None
-        Epochs at most. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
-    max_seconds : float or None, default=None
-        Seconds of solving at most.
-    certify : bool, default=True
-        Compute the certificate.
-    warm_start : bool, default=False
-        Go on from the previous fit where the data have the same shape.
-    checkpoint : Checkpoint or None, default=None
-        Where to keep the state of the fit, to go on from there after a crash (`primalsvm.Checkpoint`).
-    memory : float or None, default=None
-        Bytes that the features may take; None is half of what is available.
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int or None, default=None
-        Threads: None is one (and BLAS's own), -1 all cores.
-    verbose : int, default=0
-        1 shows a progress bar.
+        Number of landmarks or Fourier features. None is 512, or the number of rows if there are fewer. Rows far from
+        all landmarks have scores near 0, as outliers do.
 
     Attributes
     ----------
@@ -58,7 +31,7 @@ class OneClassSVM(Detector):
     offset_ : ndarray of shape (1,)
         ρ = −`intercept_`.
     certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
-        As in `LinearSVC`; the certificate is that of the mapped problem, about P.
+        As in `LinearSVC`; the certificate is that of the mapped problem.
 
     Examples
     --------

@@ -1,22 +1,6 @@
 """What `fit` does, from top to bottom.
 
-An estimator is composed of features (what scores are inner products with: `features`) and of a task: what y is
-(`classification`, `regression`, `novelty`, `linear_ranker`). Features know what a task makes of y, `Encoded`, and no
-more of it; a task knows nothing of features. A task has
-
-    labelled, numeric            whether there is a y, and whether it must hold numbers
-    checks                       for scikit-learn's check of X and y
-    check_parameters(estimator)  raises an error if its own parameters are not valid
-    encode(estimator, rows)      y → `Encoded`: the problems that are solved
-    units(encoded, data)         `Units` that they are solved in, or None
-
-and if it learns from streams (`streams`)
-
-    problem(estimator, total_weight)                             the definition of each problem
-    encode_stream(y, named, known)                               Y, and all classes: those known from the first call on,
-                                                                 in which `partial_fit` names them or y holds them
-    stream_weights(estimator, classes, Y, sample_weight, so_far) the weights of rows, and Σc of each class so far
-    stream_errors(scores, Y)                                     how wrong the scores of each row are
+An estimator is composed of a task (what y is) and features (what scores are inner products with); see `protocols`.
 """
 
 from contextlib import ExitStack
@@ -35,6 +19,7 @@ from primalsvm.estimators.encoders import Encoded, Units
 from primalsvm.estimators.loading import Rows, load, validate
 from primalsvm.estimators.parameters import check_parameters, draw_seed, stops_of
 from primalsvm.estimators.progress import progress_bar
+from primalsvm.estimators.protocols import Features, FittedFeatures, Task
 from primalsvm.estimators.scaling import advice
 from primalsvm.estimators.warning import warn
 from primalsvm.objective import Objectives
@@ -47,16 +32,16 @@ from primalsvm.sources.layout import TableLayout
 from primalsvm.sources.opening import is_source
 from primalsvm.sources.source import LoadedRows
 
-OF_INPUT = ("n_features_in_", "feature_names_in_")  # fitted attributes that the check of X sets
+OF_INPUT = ("n_features_in_", "feature_names_in_")  # fitted attributes that the validation of X sets
 
 
 @dataclass(frozen=True)
 class Previous:
-    """What a later fit may begin with: φ, and the units and states of its solutions (None: they are not kept)."""
+    """What a warm start may continue from."""
 
-    features: Any
+    features: Any  # `FittedFeatures.kept`
     units: Units | None
-    states: list[Any] | None
+    states: list[Any] | None  # of the solver, one for each problem; None without warm_start
 
 
 def fit(
@@ -66,9 +51,11 @@ def fit(
     sample_weight: npt.ArrayLike | None = None,
     qid: npt.ArrayLike | None = None,
 ) -> None:
-    """Fit an estimator: from what the user gave to fitted attributes."""
+    """Fit an estimator, from the arguments of the user to the fitted attributes."""
     check_parameters(estimator)
-    task, stops = estimator._task, stops_of(estimator)
+    task: Task = estimator._task
+    strategy: Features = estimator._features
+    stops = stops_of(estimator)
     previous = estimator._previous if estimator.warm_start else None
     with ExitStack() as resources:
         loaded = resources.enter_context(load(estimator, X, y))
@@ -77,7 +64,7 @@ def fit(
         encoded = task.encode(estimator, rows)
         seed = draw_seed(estimator.random_state)
         training, held_out = hold_out(estimator, rows, encoded, seed)
-        features = estimator._features.fit(estimator, rows, encoded, seed, previous.features if previous else None)
+        features = strategy.fit(estimator, rows, encoded, seed, previous.features if previous else None)
         solver, data = choose_solver(estimator, rows, features, training, resources, validated=held_out is not None)
         units = task.units(encoded, data)
         validation = None
@@ -99,12 +86,12 @@ def fit(
 
 
 def hold_out(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[Encoded, Encoded | None]:
-    """The rows to train on, and with early stopping those held out, the same share of each class."""
+    """The rows to train on and, with early stopping, those held out: the same share of each class."""
     if not getattr(estimator, "early_stopping", False):
         return encoded, None
     if rows.cache is not None:
         raise ValueError("early_stopping needs the rows in memory, and those of this source are too many")
-    from sklearn.model_selection import train_test_split  # brings half of scikit-learn with it
+    from sklearn.model_selection import train_test_split  # slow to import
 
     counting = np.flatnonzero(encoded.data.weight_array() > 0)
     strata = None if encoded.strata is None else encoded.strata[counting]
@@ -116,11 +103,16 @@ def hold_out(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[E
 
 
 def choose_solver(
-    estimator: Any, rows: Rows, features: Any, training: Encoded, resources: ExitStack, validated: bool = False
+    estimator: Any,
+    rows: Rows,
+    features: FittedFeatures,
+    training: Encoded,
+    resources: ExitStack,
+    validated: bool = False,
 ) -> tuple[JointSolver, Dataset]:
     """The solver, and φ of the rows in the form that it reads.
 
-    Several problems are solved jointly at first, where kernels can visit rows and each evaluation has a certificate.
+    Several problems are first solved jointly, if kernels can visit the rows and every evaluation has a certificate.
     """
     solver = features.choose(estimator, rows, training)
     data = features.store(estimator, rows, training, solver.traits.rows, resources)
@@ -131,7 +123,7 @@ def choose_solver(
 
 
 def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
-    """The objectives: of one problem, or of several on the same rows."""
+    """The objective of each problem."""
     if encoded.objective is not None:
         return Single(encoded.objective)
     problem, Y = encoded.problem, encoded.Y
@@ -143,15 +135,16 @@ def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Any
 # ---- solutions -------------------------------------------------------------------------------------------------------
 
 
-def starting_states(previous: Previous | None, features: Any, units: Units | None, count: int) -> list[Any] | None:
-    """The states that a warm start begins with; None where it does not fit: other problems, features or units."""
+def starting_states(
+    previous: Previous | None, features: FittedFeatures, units: Units | None, count: int
+) -> list[Any] | None:
+    """The states that a warm start begins with; None if the number of problems, the features or the units differ."""
     if previous is None or previous.states is None or len(previous.states) != count:
         return None
     if previous.features != features.kept:
         return None
-    if units is not None and (previous.units is None or not units.near(previous.units)):
-        return None
-    return previous.states
+    same_units = units is None or (previous.units is not None and units.near(previous.units))
+    return previous.states if same_units else None
 
 
 def solve(
@@ -163,7 +156,7 @@ def solve(
     validation: Any = None,
     start: list[Any] | None = None,
 ) -> list[Solution]:
-    """Solve every problem, from a checkpoint if there is one."""
+    """Solve every problem, continuing from a checkpoint if there is one."""
     writer = resume = None
     checkpoint = getattr(estimator, "checkpoint", None)
     if checkpoint is not None:
@@ -177,8 +170,8 @@ def solve(
         )  # fmt: skip
 
 
-def decode(encoded: Encoded, features: Any, solutions: list[Solution]) -> dict[str, Any]:
-    """The model, and what its scores mean."""
+def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]) -> dict[str, Any]:
+    """The fitted attributes of the model."""
     W = np.vstack([solution.w for solution in solutions])
     b = np.array([solution.b for solution in solutions])
     certificates = [solution.certificate for solution in solutions]
@@ -191,7 +184,7 @@ def decode(encoded: Encoded, features: Any, solutions: list[Solution]) -> dict[s
 
 
 def calibrate(estimator: Any, rows: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
-    """Probabilities as functions of the scores, unless Ctrl-C cuts them short."""
+    """The fitted attributes that give probabilities; none if Ctrl-C interrupted their fit."""
     classes, multilabel = fitted["classes_"], fitted["multilabel_"]
     found = calibration_of(estimator, rows.matrix, rows.y, rows.sample_weight, classes, multilabel)
     if found is None:
@@ -202,7 +195,7 @@ def calibrate(estimator: Any, rows: Rows, fitted: dict[str, Any]) -> dict[str, A
 
 
 def fit_report(solutions: list[Solution]) -> dict[str, Any]:
-    """How the fit went."""
+    """The fitted attributes that report on the fit."""
     worst = max(solutions, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
     return {
         "history_": solutions[0].trace if len(solutions) == 1 else join_traces([one.trace for one in solutions]),
@@ -214,7 +207,7 @@ def fit_report(solutions: list[Solution]) -> dict[str, Any]:
 
 
 def source_attributes(loaded: LoadedRows, fitted: dict[str, Any]) -> dict[str, Any]:
-    """How the rows of a source became features, and the names of its classes."""
+    """The fitted attributes that follow from a source: its layout, the names of its classes and of its features."""
     found: dict[str, Any] = {"layout_": loaded.layout}
     if loaded.names is not None and "classes_" in fitted:
         found["classes_"] = loaded.names[fitted["classes_"].astype(np.intp)]
@@ -224,7 +217,7 @@ def source_attributes(loaded: LoadedRows, fitted: dict[str, Any]) -> dict[str, A
 
 
 def join_traces(traces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The traces of several problems one below the other, with a column that says which problem each row is of.
+    """The traces of several problems, concatenated, with the number of the problem as first column.
 
     Examples
     --------
@@ -242,7 +235,7 @@ def join_traces(traces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def total_certificate(certificates: list[Certificate | None]) -> Certificate | None:
-    """The certificate of all problems together: ΣD ≤ ΣP* ≤ ΣP.
+    """The certificate of the sum of all problems: ΣD ≤ ΣP* ≤ ΣP.
 
     Examples
     --------
@@ -261,7 +254,7 @@ def total_certificate(certificates: list[Certificate | None]) -> Certificate | N
 
 
 def store_fitted(estimator: Any, fitted: dict[str, Any], previous: Previous | None) -> None:
-    """Store the fitted attributes in place of all earlier ones, and end a stream."""
+    """Replace all fitted attributes, and end a stream."""
     if estimator._coef_is_vector:
         fitted["coef_"] = fitted["coef_"][0]
     for name in fitted_names(estimator):
@@ -278,7 +271,7 @@ def fitted_names(estimator: Any) -> list[str]:
 
 
 def warn_of(estimator: Any, encoded: Encoded, solutions: list[Solution]) -> None:
-    """Warn if the fit fell short, with the likely reason, and of what the targets did not tell."""
+    """Warn if the fit fell short of `tol`, with the likely reason, and if the targets call for a warning."""
     kind = type(estimator).__name__
     short = [one for one in solutions if falls_short(one, estimator.tol)]
     if short:
@@ -286,13 +279,12 @@ def warn_of(estimator: Any, encoded: Encoded, solutions: list[Solution]) -> None
         names = getattr(estimator, "feature_names_in_", None)
         reason = advice(encoded.data, names, kind) if estimator._features.scalable else ""
         warn(f"{kind} {share}{short[0].message}{reason}", ConvergenceWarning)
-    notice = getattr(encoded.meaning, "notice", None)
-    if notice is not None:
-        warn(notice, UserWarning)
+    if encoded.meaning is not None and encoded.meaning.notice is not None:
+        warn(encoded.meaning.notice, UserWarning)
 
 
 def falls_short(solution: Solution, tol: float) -> bool:
-    """Whether a solution is less accurate than was asked for."""
+    """Whether a solution is less accurate than `tol`."""
     proof = solution.certificate
     finished_short = solution.status is Status.FINISHED and proof is not None and proof.relative_gap > tol
     return solution.status.fell_short or finished_short

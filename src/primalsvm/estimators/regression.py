@@ -22,17 +22,17 @@ from primalsvm.sources.opening import is_source
 
 
 class Regression:
-    """y holds numbers, which are solved for in units in which they are about 1 in size."""
+    """y holds numbers; the problem is solved in units in which they have a size of about 1."""
 
-    checks: ClassVar = {"y_numeric": True}  # for scikit-learn's check of X and y
-    labelled = True
-    numeric = True
+    checks: ClassVar = {"y_numeric": True}
+    labelled: ClassVar = True
+    numeric: ClassVar = True
 
     def check_parameters(self, estimator: Any) -> None:
         self.loss(estimator)
 
     def loss(self, estimator: Any) -> RegressionLoss:
-        """The loss."""
+        """The loss function."""
         if not isinstance(estimator.loss, str):
             if getattr(estimator.loss, "of_signs", True):
                 raise ValueError(f"{estimator.loss!r} is a loss of classes, not of numbers")
@@ -53,7 +53,7 @@ class Regression:
         return found
 
     def problem(self, estimator: Any, total_weight: float) -> Problem:
-        """In the units of y."""
+        """The problem in the units of y."""
         return Problem(self.loss(estimator), lam_of(estimator, total_weight), intercept_of(estimator))
 
     def encode(self, estimator: Any, rows: Rows) -> Encoded:
@@ -100,12 +100,12 @@ def as_floats(y: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
 
 
 class Regressor(RegressorMixin, Estimator):
-    """A regressor whose prediction is its score."""
+    """Base class of regressors: the prediction is the score."""
 
     _task = Regression()
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """The target of every row.
+        """The predicted target of every row.
 
         Parameters
         ----------
@@ -118,12 +118,12 @@ class Regressor(RegressorMixin, Estimator):
         return prediction.scores_of(self, X)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
-        """R²: the share of the targets' variance that is predicted.
+        """Coefficient of determination R².
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-        y : array of shape (n_samples,); a source brings its own
+        y : array of shape (n_samples,); not with a source
         sample_weight : array of shape (n_samples,), optional; not with a source
 
         Returns
@@ -147,10 +147,10 @@ class Regressor(RegressorMixin, Estimator):
 
     @available_if(streams.has_lam)
     def partial_fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from the next rows of a stream, each seen once, in constant memory.
+        """Learn from the next rows of a stream, visiting each row once, in constant memory.
 
-        As a classifier's, but for the units: targets are taken as they are, and should be about 1 in size.
-        `progressive_error_` is the mean absolute error of each batch before it is learnt.
+        As `partial_fit` of classifiers. The units of y are not changed: targets should have a size of about 1.
+        `progressive_error_` is the mean absolute error of the rows before they were learnt.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
-"""Learning from streams: `partial_fit`, each row visited once, in constant memory.
+"""Learning from streams: `partial_fit` visits each row once, in constant memory.
 
 Each call tests the model on its rows (progressive validation), then takes the solver's steps over them. The length of
-the steps follows from the first rows, `solver.sample` of them. Until these have come, the steps over all rows so far
-are taken afresh in each call, so that the result does not depend on how the stream is cut.
+the steps follows from the first `solver.sample` rows. Until these have arrived, each call repeats the steps over all
+rows so far, so that the result does not depend on how the stream is divided into batches.
 """
 
 import copy
@@ -18,6 +18,7 @@ from primalsvm.data import Batch, InMemory, Vector, as_block, as_multiplicity, a
 from primalsvm.estimators.loading import check_arrays
 from primalsvm.estimators.parameters import check_parameters
 from primalsvm.estimators.pipeline import store_fitted
+from primalsvm.estimators.protocols import Features, StreamFeatures, StreamTask
 from primalsvm.objective import SIGNS, Bounds, Problem
 from primalsvm.solvers import stochastic
 from primalsvm.solvers.asset import Asset
@@ -27,7 +28,7 @@ from primalsvm.solvers.streams import absorb, widen
 
 
 def has_lam(estimator: Any) -> bool:
-    """Whether λ is given, as `partial_fit` needs it; else an AttributeError says so."""
+    """Whether λ is given; raises an AttributeError if not."""
     if estimator.lam is None:
         raise AttributeError("partial_fit needs lam: C is relative to a number of rows that a stream does not tell")
     return True
@@ -36,23 +37,25 @@ def has_lam(estimator: Any) -> bool:
 class Stream(NamedTuple):
     """What is kept between two calls."""
 
-    features: Any
-    solver: Any
+    features: StreamFeatures
+    solver: Asset | Pegasos
     states: list[StochasticState]  # one for each problem
     first_rows: Batch | None  # all rows so far, while they are too few to fix the length of the steps
     class_totals: Vector  # Σc of each class so far
-    classes: Any
+    classes: npt.NDArray[Any] | None
     n_rows: int = 0
     tested: float = 0.0  # the total weight of the rows that were tested before they were learnt
     error: float = 0.0  # the total weighted error of these rows
 
 
 def partial_fit(estimator: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: Any) -> None:
-    """Test an estimator on the next rows of a stream, then let it learn them; if that fails, it stays as it was."""
+    """Test an estimator on the next rows of a stream, then fit it to them. It is unchanged if that fails."""
     check_parameters(estimator)
     solver = online_solver(estimator)
     with unchanged_on_error(estimator):
-        task, stream = estimator._task, estimator._stream
+        task: StreamTask = estimator._task
+        strategy: Features = estimator._features
+        stream: Stream | None = estimator._stream
         X, y = check_arrays(estimator, X, y, reset=stream is None)
         block = as_block(X)
         y = as_targets(y) if task.labelled else np.zeros(block.shape[0])
@@ -71,7 +74,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: npt.ArrayLike | None, s
         rows = Batch(block, Y, as_weights(weights, Y.shape[0]))
         if stream is None:
             data = InMemory(block, rows.weight)
-            features = estimator._features.begin_stream(estimator, X, data, multiplicity)
+            features = strategy.begin_stream(estimator, X, data, multiplicity)
             stream = Stream(features, solver, [], None, class_totals, known)
         rows = rows._replace(rows=stream.features.of_stream(block, stream.n_rows))
         if stream.n_rows:
@@ -82,7 +85,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: npt.ArrayLike | None, s
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was if what is done to it fails, or is interrupted."""
+    """Restore the attributes of an estimator if the block raises."""
     before = vars(estimator).copy()
     try:
         yield
@@ -93,7 +96,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 def online_solver(estimator: Any) -> Asset | Pegasos:
-    """The solver of a stream."""
+    """The stochastic solver that the parameter `solver` means."""
     solver: Any = estimator.solver
     if isinstance(solver, str):
         default = estimator._features.stream_solver
@@ -108,7 +111,7 @@ def online_solver(estimator: Any) -> Asset | Pegasos:
 
 
 def test_rows(estimator: Any, stream: Stream, rows: Batch, weight: Vector) -> Stream:
-    """Progressive validation: how well the model predicts these rows, before it learns from them."""
+    """Progressive validation: add up the errors of the model on rows that it has not been fitted to."""
     W = np.atleast_2d(estimator.coef_)
     scores = InMemory(rows.rows, rows.weight).scores(W) + estimator.intercept_
     errors = estimator._task.stream_errors(scores, rows.y)
@@ -124,7 +127,7 @@ def take_steps(problem: Problem, stream: Stream, rows: Batch) -> Stream:
         too_few = rows if rows.y.shape[0] < wanted else None
     else:
         states = copy.deepcopy(states)  # they are changed in place, and the call may fail or be interrupted
-    with np.errstate(all="ignore"):  # what is not finite is refused below
+    with np.errstate(all="ignore"):  # values that are not finite are refused below
         states = [absorb(problem.loss, with_column(rows, k), state) for k, state in enumerate(states)]
         points = [stochastic.output(state) for state in states]
     if not all(np.isfinite(w).all() and np.isfinite(b) for w, b in points):
@@ -136,7 +139,7 @@ def take_steps(problem: Problem, stream: Stream, rows: Batch) -> Stream:
 
 
 def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[StochasticState], int]:
-    """States before the first step, and how many rows it takes to fix the length of the steps."""
+    """The states before the first step, and the number of rows needed to fix the length of the steps."""
     solver, unit = stream.solver, stream.features.unit_length
     any_rows_will_do = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.of_signs
     wanted = 1 if any_rows_will_do else solver.sample
@@ -153,12 +156,12 @@ def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[St
 
 
 def with_column(rows: Batch, k: int) -> Batch:
-    """The rows with the targets of problem k alone."""
+    """The rows with the targets of problem k only."""
     return rows._replace(y=rows.y[:, k].astype(np.float64))
 
 
 def keep_stream(estimator: Any, stream: Stream) -> None:
-    """The fitted attributes of a stream."""
+    """Store the fitted attributes of a stream."""
     points = [stochastic.output(state) for state in stream.states]
     fitted = stream.features.attributes(np.vstack([w for w, _ in points]))
     fitted |= {
@@ -177,7 +180,7 @@ def keep_stream(estimator: Any, stream: Stream) -> None:
 
 
 def widen_features(estimator: Any, n_features: int) -> None:
-    """Let the next rows of a linear stream have more columns: those that came before had zeros there."""
+    """Allow more columns in the next rows of a linear stream; all earlier rows have zeros there."""
     stream: Stream = estimator._stream
     rows = stream.first_rows
     if rows is not None:

@@ -12,33 +12,34 @@ from primalsvm.solvers.protocol import Solver
 class SVCCV(SelectingClassifier, SVC):
     """`SVC` with C and γ chosen by cross-validation.
 
-    For each γ the features are computed once and shared by all folds; each fold is a path over the C's. Afterwards it
-    is an `SVC` fitted to all rows with the best C and γ; of equal ones, the smallest C, then the first γ.
+    For each γ the features are computed once and shared by all folds; each fold is a path over the values of C. The
+    final model is an `SVC` fitted to all rows with the best C and γ; if several are equally good, with the smallest C,
+    then the first γ.
 
-    Landmarks are drawn from all rows, without a look at the labels: what folds know of the rows that they hold out is
-    where they lie, not what they are. (Those of the last fit may be near the margin, as in `SVC`.)
+    In the folds, landmarks are drawn from all rows without using the labels, so they depend on the features of the
+    held-out rows but not on their classes. In the final fit they may be drawn near the margin, as in `SVC`.
 
     Parameters
     ----------
-    Cs : int or array of C's, default=10
-        So many, evenly spaced in log C: from a C at which solutions are simple up four decades, as `LinearSVCCV`'s.
-    gammas : int or array of γ's, default=3
-        So many, evenly spaced in log γ around the "scale" of `SVC`: from a tenth of it to ten times as much; one is
-        "scale" itself.
+    Cs : int or array of floats, default=10
+        Values of C, or their number, as in `LinearSVCCV`.
+    gammas : int or array of floats, default=3
+        Values of γ. An integer is their number: they are evenly spaced in log γ from a tenth of "scale" (see `SVC`) to
+        ten times "scale"; a single one is "scale" itself.
     cv, scoring, refit
         As in `LinearSVCCV`.
     kernel, degree, coef0, approximation, n_components, loss, solver, tol, max_iter, fit_intercept, penalize_intercept,
     class_weight, memory, random_state
-        As in `SVC`; the kernel has a γ, and the approximation is "nystroem", "fourier" or such an object.
+        As in `SVC`; the kernel must have a γ, and the approximation must not be "exact".
     n_jobs : int or None, default=None
-        Threads: of the folds in parallel, then of the last fit.
+        Number of threads, first for the folds in parallel, then for the final fit.
     verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
     ----------
     C_, gamma_, lam_ : float
-        The choice; λ = 1/(C Σc) of all rows.
+        The best C and γ, and λ = 1/(C Σc) for all rows.
     Cs_, gammas_ : ndarray
     scores_ : ndarray of shape (n_gammas, n_folds, n_Cs)
     best_score_ : float

@@ -1,6 +1,6 @@
 """The feature maps as scikit-learn transformers."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,11 @@ from primalsvm.maps.registry import kernel_by_name
 from primalsvm.memory import check_fits
 from primalsvm.options import check_choice, check_integer, check_number
 
-COMPONENTS = 512  # at most, where the user does not say
+COMPONENTS = 512  # the default number of features, at most
 
 
 def variance_of(X: Any, weight: npt.NDArray[Any] | None = None) -> float:
-    """The variance of all entries of a matrix, each row counted with its weight."""
+    """The variance of all entries of a matrix, weighted by row."""
     if weight is None and not hasattr(X, "multiply"):
         return float(np.var(X, dtype=np.float64))
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
@@ -45,34 +45,25 @@ def gamma_of(gamma: Any, X: Any, weight: npt.NDArray[Any] | None = None) -> floa
 
 
 def is_precomputed(kernel: Any) -> bool:
-    """Whether the rows are rows of a kernel matrix."""
+    """Whether X is a kernel matrix."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
-class KernelParameters(NamedTuple):
-    """A kernel as parameters say it."""
+def kernel_of(estimator: Any, X: Any, columns: npt.NDArray[Any], weight: npt.NDArray[Any] | None = None) -> Kernel:
+    """The kernel that the parameters of an estimator or transformer describe.
 
-    kernel: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
-
-
-def kernel_of(
-    parameters: KernelParameters, X: Any, columns: npt.NDArray[Any], weight: npt.NDArray[Any] | None = None
-) -> Kernel:
-    """The kernel that the parameters say, None being their defaults; a precomputed one is given by its columns."""
-    kernel, gamma, degree, coef0 = parameters
-    if is_precomputed(kernel):
+    Parameters that are None or missing have the defaults of `SVC`; `columns` are those of a precomputed kernel.
+    """
+    given = {name: getattr(estimator, name, None) for name in ("kernel", "gamma", "degree", "coef0")}
+    if is_precomputed(given["kernel"]):
         return Precomputed(columns)
-    gamma = gamma_of("scale" if gamma is None else gamma, X, weight)
-    if kernel is None:
-        kernel = "rbf"
-    return kernel_by_name(kernel, gamma, 3 if degree is None else degree, 0.0 if coef0 is None else coef0)
+    chosen: dict[str, Any] = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
+    chosen |= {name: value for name, value in given.items() if value is not None}
+    return kernel_by_name(**chosen | {"gamma": gamma_of(chosen["gamma"], X, weight)})
 
 
 def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
-    """The rows of a matrix as points; a precomputed kernel needs only their number."""
+    """The rows of a matrix as points of a kernel; a precomputed one needs only their number."""
     if isinstance(kernel, Precomputed):
         return as_points(np.empty((X.shape[0], 0), precision))
     dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
@@ -80,7 +71,7 @@ def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:
 
 
 def components_of(n_components: Any, m: int) -> int:
-    """s: the number given, or as many as there are rows, at most `COMPONENTS`."""
+    """The number of features: as given, or the number of rows up to `COMPONENTS`."""
     if n_components is None:
         return min(COMPONENTS, m)
     check_integer("n_components", n_components)
@@ -88,7 +79,7 @@ def components_of(n_components: Any, m: int) -> int:
 
 
 def given_points(landmarks: Any, n: int) -> Any:
-    """Landmarks that the user gives, checked."""
+    """Landmarks given by the user, after validation."""
     points = landmarks if hasattr(landmarks, "tocsr") else np.asarray(landmarks)
     if len(points.shape) != 2 or points.dtype.kind not in "biuf" or points.shape[0] == 0:
         raise ValueError(
@@ -102,11 +93,11 @@ def given_points(landmarks: Any, n: int) -> Any:
     return points
 
 
-class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What both transformers share; `build` makes the map."""
+class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class of both transformers; `build` of a derived class makes the map."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fix φ: choose the landmarks and factorise their kernel matrix, or draw the frequencies.
+        """Choose the landmarks and factorise their kernel matrix, or draw the frequencies.
 
         Parameters
         ----------
@@ -157,33 +148,33 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return tags
 
 
-class Nystroem(Features):
+class Nystroem(FeatureTransformer):
     """Nyström features: φ(x) = D^{-1/2} Qᵀ k(S, x) with K_SS = Q D Qᵀ for landmarks S.
 
-    Inside an `SVC`, parameters that are None are the classifier's, and so are the threads.
+    Inside an `SVC`, parameters that are None, and the threads, are those of the classifier.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        s, the number of landmarks; None: 512, or the number of rows if there are fewer.
+        The number s of landmarks. None is 512, or the number of rows if there are fewer.
     landmarks : {"kmeans", "uniform", "margin"}, array of shape (s, n_features) or None, default=None
-        Centres of clusters of a sample of rows, rows drawn uniformly, or the points themselves. "margin", in an `SVC`
-        of two classes: centres of clusters near the margin of a pilot classifier. None is "margin" there and "kmeans"
+        "kmeans" takes cluster centres of a sample of rows, "uniform" rows drawn uniformly. "margin" takes cluster
+        centres near the margin of a pilot classifier, in an `SVC` of two classes. None is "margin" there and "kmeans"
         elsewhere.
     kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function or None, default=None
         None is "rbf". A function takes two matrices and returns the matrix of k(x, y).
     gamma : {"scale", "auto"}, float or None, default=None
-        γ; None and "scale" are 1/(n_features · Var X), "auto" is 1/n_features.
+        γ. None and "scale" are 1/(n_features · Var X), "auto" is 1/n_features.
     degree, coef0 : int, float or None, default=None
-        Of the polynomial kernel; None is 3 and 0.
+        Parameters of the polynomial kernel; None is 3 and 0.
     threshold : float or None, default=None
-        Eigenvalues below this share of the largest are dropped; None: ten times the precision's ε, as what is below is
-        mostly rounding.
+        Eigenvalues below this share of the largest are dropped. None is ten times the machine precision, below which
+        they are mostly rounding errors.
     rank : int or None, default=None
-        Keep at most so many eigenvalues: d.
+        The maximum number d of eigenvalues to keep.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int or None, default=None
-        Threads; None is one, with BLAS's own.
+        Number of threads: None is one (in addition to those of BLAS), -1 all cores.
 
     Attributes
     ----------
@@ -220,7 +211,7 @@ class Nystroem(Features):
     def build(
         self, X: Any, rows: Block, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
     ) -> tuple[NystroemMap, Any]:
-        """The map for checked rows, and its landmarks."""
+        """The map for validated rows, and its landmarks."""
         m, n = rows.shape
         rng = np.random.default_rng(seed)
         check_number("threshold", self.threshold, 0.0, none=True)
@@ -242,8 +233,7 @@ class Nystroem(Features):
             points_from = X[landmarks]
         else:
             landmarks = points_from = choose_landmarks(X, s, how, rng, weight)
-        parameters = KernelParameters(self.kernel, self.gamma, self.degree, self.coef0)
-        kernel = kernel_of(parameters, X, landmarks, weight)
+        kernel = kernel_of(self, X, landmarks, weight)
         points = points_of(points_from, kernel, precision)
         return fit_nystroem(kernel, as_block(points_from), points, self.threshold, self.rank), landmarks
 
@@ -253,27 +243,27 @@ class Nystroem(Features):
         return tags
 
 
-class FourierFeatures(Features):
+class FourierFeatures(FeatureTransformer):
     """Random Fourier features: cosines of random projections, whose inner products approximate a kernel.
 
-    Inside an `SVC`, parameters that are None are the classifier's, and so are the threads.
+    Inside an `SVC`, parameters that are None, and the threads, are those of the classifier.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        d, the number of features; None is 512.
+        The number d of features. None is 512.
     kernel : {"rbf", "laplacian"} or None, default=None
         None is "rbf".
     gamma : {"scale", "auto"}, float or None, default=None
-        γ; None and "scale" are 1/(n_features · Var X), "auto" is 1/n_features.
+        γ. None and "scale" are 1/(n_features · Var X), "auto" is 1/n_features.
     frequencies : {"orthogonal", "iid"}, default="orthogonal"
-        Orthogonal in groups of n_features, which has less variance; or independent, as in the paper.
+        Orthogonal in groups of n_features, which reduces the variance, or independent, as in the paper.
     form : {"pair", "offset"}, default="pair"
         cos and sin of d/2 frequencies, or cos(⟨ν, x⟩ + β) of d frequencies, as in the paper.
     random_state : int, RandomState instance or None, default=None
-        Fixes the frequencies: they depend on nothing else but the numbers of features.
+        Seed of the frequencies, which otherwise depend only on the numbers of features.
     n_jobs : int or None, default=None
-        Threads; None is one, with BLAS's own.
+        Number of threads: None is one (in addition to those of BLAS), -1 all cores.
 
     Attributes
     ----------
@@ -305,7 +295,7 @@ class FourierFeatures(Features):
     def build(
         self, X: Any, rows: Block, precision: np.dtype[Any], seed: int, weight: npt.NDArray[Any] | None = None
     ) -> tuple[FourierMap, None]:
-        """The map for checked rows."""
+        """The map for validated rows; it has no landmarks."""
         check_choice("frequencies", self.frequencies, ("orthogonal", "iid"))
         check_choice("form", self.form, ("pair", "offset"))
         if self.kernel is not None:
@@ -313,6 +303,6 @@ class FourierFeatures(Features):
         n = rows.shape[1]
         d = COMPONENTS if self.n_components is None else components_of(self.n_components, 0)
         check_fits(3 * 8 * n * d, f"{d} frequencies in {n} dimensions", "use fewer components")
-        kernel = kernel_of(KernelParameters(self.kernel, self.gamma, None, None), X, np.empty(0), weight)
+        kernel = kernel_of(self, X, np.empty(0), weight)
         rng = np.random.default_rng(seed)
         return fourier_map(kernel, n, d, rng, precision, self.frequencies, self.form), None

@@ -1,0 +1,96 @@
+"""Descriptions of the parameters that several estimators share."""
+
+import inspect
+import re
+from typing import TypeVar
+
+Kind = TypeVar("Kind", bound=type)
+
+SHARED = """
+nu : float, default=0.5
+    ν in (0, 1]: an upper bound on the share of outliers among the training rows and a lower bound on the share of
+    support vectors. The share of outliers is ν up to ties and rounding.
+C : float, default=1.0
+    Inverse regularisation strength as in scikit-learn: λ = 1/(C Σc).
+lam : float or None, default=None
+    λ itself; overrides `C`. `partial_fit` requires it.
+kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function, default="rbf"
+gamma : {"scale", "auto"} or float, default="scale"
+    γ of the kernel. "scale" is 1/(n_features · Var X), "auto" is 1/n_features; `partial_fit` takes them from the first
+    batch.
+degree : int, default=3
+    Degree of the polynomial kernel.
+coef0 : float, default=0.0
+    Constant term of the polynomial kernel.
+approximation : {"nystroem", "fourier", "exact"} or a Nystroem or FourierFeatures object, default="nystroem"
+    The features. Parameters that are None in such an object are taken from the estimator. "exact" uses the whole kernel
+    matrix and kernelised Pegasos instead of an approximation; `solver` is then "auto", "pegasos" or a `Pegasos` object.
+n_components : int or None, default=None
+    Number of landmarks or Fourier features. None is 512, or the number of rows if there are fewer.
+loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
+solver : {"auto", "dual_ascent", "newton", "interior_point", "pegasos", "asset"} or a solver object, default="auto"
+    "auto" chooses by counting operations.
+tol : float, default=1e-3
+    Relative duality gap at which to stop; with a kernel, that of the problem in the mapped features. Small problems are
+    solved to 1e-10.
+max_iter : int or None, default=None
+    Maximum number of epochs. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
+max_seconds : float or None, default=None
+    Maximum number of seconds of solving.
+fit_intercept : bool, default=True
+penalize_intercept : bool, default=False
+    Regularise the intercept with the weights, as LIBLINEAR does.
+class_weight : dict, "balanced" or None, default=None
+probability : {"sigmoid", "isotonic"} or bool, default=False
+    Also fit `predict_proba`, by five-fold cross-validation: copies of the estimator score the rows that they were not
+    fitted to. True is "sigmoid".
+certify : bool, default=True
+    Compute the certificate.
+warm_start : bool, default=False
+    Continue from the previous fit if the data have the same shape; the features of a kernel are then kept.
+early_stopping : bool, default=False
+    Hold out a share of the rows and keep the point with the lowest validation error: the error rate of a classifier,
+    the mean loss of a regressor. `C` is still translated with the weight of all rows.
+validation_fraction : float, default=0.1
+    The share held out with `early_stopping`.
+n_iter_no_change : int, default=5
+    Number of evaluations without a lower validation error after which `early_stopping` stops.
+checkpoint : Checkpoint or None, default=None
+    Where to store the state of the fit, from which to continue after an interruption (`primalsvm.Checkpoint`). The
+    features of a kernel are not stored but computed again.
+memory : float or None, default=None
+    Bytes for the rows of a source (`primalsvm.open`), or for the features of a kernel (with "exact", for rows of the
+    kernel matrix). None is half of the available memory. A larger source is read again in each epoch, block by block;
+    larger features are computed again in each pass.
+random_state : int, RandomState instance or None, default=None
+n_jobs : int or None, default=None
+    Number of threads: None is one (in addition to those of BLAS), -1 all cores. The same `random_state` and `n_jobs`
+    give the same bits.
+verbose : int, default=0
+    1 shows a progress bar.
+"""
+
+
+def entries_of(section: str) -> dict[str, str]:
+    r"""The entries of a numpydoc section by the names of the parameters.
+
+    Examples
+    --------
+    >>> entries_of("tol : float\n    Tolerance.\nseed : int")
+    {'tol': 'tol : float\n    Tolerance.', 'seed': 'seed : int'}
+    """
+    return {entry.split(" :")[0]: entry for entry in re.split(r"\n(?=\S)", section.strip())}
+
+
+def fill_parameters(kind: Kind) -> Kind:
+    """Complete the section "Parameters" of a class's docstring, in the order of its signature.
+
+    Parameters that the docstring does not describe get the shared description.
+    """
+    if kind.__doc__ is not None:  # python -OO removes docstrings
+        before, attributes, after = inspect.cleandoc(kind.__doc__).partition("Attributes\n")
+        summary, _, section = before.partition("Parameters\n----------\n")
+        described = entries_of(SHARED) | entries_of(section)
+        entries = "\n".join(described[name] for name in inspect.signature(kind).parameters)
+        kind.__doc__ = f"{summary}Parameters\n----------\n{entries}\n\n{attributes}{after}"
+    return kind
