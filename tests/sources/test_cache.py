@@ -56,7 +56,7 @@ def test_caches_that_earlier_versions_wrote():
     sparse = primalsvm.open(BEFORE / "sparse.cache")
     verify(sparse.path)
     X, y = sparse.to_arrays()
-    assert (X != make_fixtures.SPARSE).nnz == 0 and sparse.layout == SvmlightLayout(zero_based=False)
+    assert (X != make_fixtures.SPARSE).nnz == 0 and sparse.layout_used == SvmlightLayout(zero_based=False)
     np.testing.assert_array_equal(y, make_fixtures.BINARY == "yes")
     np.testing.assert_array_equal(open_cache(sparse.path).qid, make_fixtures.QUERIES)
     with out_of_core(sparse.path, 1000) as data:
@@ -66,7 +66,7 @@ def test_caches_that_earlier_versions_wrote():
     X, y = dense.to_arrays()
     np.testing.assert_array_equal(X, make_fixtures.X)
     np.testing.assert_array_equal(y, make_fixtures.BINARY)
-    assert dense.layout.feature_names == ("u", "v", "w") and dense.layout.target == "kind"
+    assert dense.layout_used.feature_names == ("u", "v", "w") and dense.layout_used.target == "kind"
 
 
 def test_an_error_while_writing_leaves_what_was_there(tmp_path):

@@ -53,7 +53,7 @@ def test_blocks_and_caches_are_the_same_rows(tmp_path, monkeypatch, zero_based, 
     verify(cache.path)
     mapped, labels = cache.to_arrays()
     assert mapped.shape == whole.shape and (mapped != whole).nnz == 0 and (labels == y).all()
-    assert cache.layout == SvmlightLayout(zero_based)
+    assert cache.layout_used == SvmlightLayout(zero_based)
     np.testing.assert_array_equal(open_cache(cache.path).qid, np.arange(300) // 7)
 
 

@@ -1,29 +1,31 @@
-"""`primalsvm train --online`: a stream of rows, each tested and then learnt."""
+"""`primalsvm train --online`: test the model on each batch of a stream, then fit it to the batch."""
 
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import typer
 
 from primalsvm.cli.showing import label_text
 
-LEAST = 100  # rows that are learnt at a time; later a tenth of those so far, as long as they came together
-SECONDS = 0.5  # between two lines of progress in a terminal; elsewhere a line whenever the rows have doubled
+LEAST = 100  # rows of a batch; later a tenth of the rows so far, if as many have arrived
+SECONDS = 0.5  # between two lines of progress in a terminal; elsewhere there is one when the rows have doubled
 
 
 def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
-    """Learn from a stream; what is to be said of it. Ctrl-C ends the stream: what was learnt is kept."""
+    """Fit a model to a stream, and return a report. Ctrl-C ends the stream and keeps the model."""
     import numpy as np
 
     from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.streams import widen_features
 
     report = Report()
-    found = Layouts(source)
+    layout = None
     try:
-        for X, y in _from_both_classes(found.blocks(n_bytes), model):
+        for rows in _from_both_classes(source.stream(n_bytes), model):
+            X, y, layout = rows.X, rows.y, rows.layout
             if isinstance(model, LinearSVC) and hasattr(model, "n_features_in_") and X.shape[1] > model.n_features_in_:
                 widen_features(model, X.shape[1])
             classes = None if hasattr(model, "classes_") else np.unique(y)
@@ -41,7 +43,7 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
     if not hasattr(model, "coef_"):
         raise ValueError("the stream has no rows")
     report.line(model, last=True)
-    model.layout_ = found.layout
+    model.layout_ = layout
     return {
         "rows": model.n_samples_seen_,
         "features": model.n_features_in_,
@@ -50,54 +52,36 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
     }
 
 
-def _from_both_classes(blocks: Iterator[tuple[Any, Any]], model: Any) -> Iterator[tuple[Any, Any]]:
-    """The blocks; those before the second class appears are put together, as a model needs to know both."""
+def _from_both_classes(blocks: Iterator[Any], model: Any) -> Iterator[Any]:
+    """The blocks; those before the second class appears are joined, as the first call must know two classes."""
     import numpy as np
     import scipy.sparse as sp
 
-    waiting: list[tuple[Any, Any]] = []
-    for X, y in blocks:
-        if not X.shape[0]:
+    waiting: list[Any] = []
+    for rows in blocks:
+        if not rows.X.shape[0]:
             continue
         if hasattr(model, "classes_"):
-            yield X, y
+            yield rows
             continue
-        waiting.append((X, y))
-        labels = np.concatenate([part for _, part in waiting])
+        waiting.append(rows)
+        labels = np.concatenate([part.y for part in waiting])
         if np.unique(labels).shape[0] > 1:
-            matrices: Any = [part for part, _ in waiting]
-            if sp.issparse(X):
-                for part in matrices:
-                    part.resize(part.shape[0], matrices[-1].shape[1])
-                yield sp.vstack(matrices, format="csr"), labels
+            matrices: list[Any] = [part.X for part in waiting]
+            if sp.issparse(matrices[0]):
+                for X in matrices:
+                    X.resize(X.shape[0], matrices[-1].shape[1])
+                joined: Any = sp.vstack(matrices, format="csr")
             else:
-                yield np.concatenate(matrices), labels
+                joined = np.concatenate(matrices)
+            yield replace(rows, X=joined, y=labels)
             waiting = []
     if waiting:
         raise ValueError(f"the stream holds one class only ({label_text(labels.tolist()[0])}): two are needed")
 
 
-class Layouts:
-    """The blocks of a source; and how their rows became features, which text tells only when it is read."""
-
-    def __init__(self, source: Any) -> None:
-        self.source, self.layout = source, source.layout_used
-
-    def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels in order."""
-        from primalsvm.sources.layout import SvmlightLayout
-        from primalsvm.sources.svmlight_file import SvmlightFile
-
-        if not isinstance(self.source, SvmlightFile):
-            yield from self.source.blocks(n_bytes)
-            return
-        for rows in self.source.stream(n_bytes):
-            self.layout = SvmlightLayout(rows.zero_based)
-            yield rows.X, rows.y
-
-
 class Report:
-    """Progress on standard error: rows so far, and the share of them that was predicted wrongly."""
+    """Progress on standard error: the number of rows so far, and their error rate before they were learnt."""
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
@@ -105,7 +89,7 @@ class Report:
         self.next_rows = 1
 
     def line(self, model: Any, last: bool = False) -> None:
-        """Tell, if it is time."""
+        """Write a line, if it is time."""
         now, rows = time.monotonic(), model.n_samples_seen_
         due = now - self.told >= SECONDS if self.terminal else rows >= self.next_rows
         if not (due or last):

@@ -1,4 +1,4 @@
-"""`primalsvm train`: from a file to a model that is proven to be accurate, or from a stream."""
+"""`primalsvm train`."""
 
 import sys
 import threading
@@ -24,9 +24,9 @@ from primalsvm.cli.showing import (
     writable,
 )
 
-STREAM_BYTES = 1 << 20  # of a stream that are learnt at a time
-LIBRARIES = 300 * 10**6  # bytes that Python and its libraries take; a number, so that a run is repeatable
-LEAST_ROWS = 25 * 10**6  # bytes that rows need, however little memory there is
+STREAM_BYTES = 1 << 20  # of a stream that are read at a time
+LIBRARIES = 300 * 10**6  # bytes that Python and its libraries take; a constant, so that runs are repeatable
+LEAST_ROWS = 25 * 10**6  # bytes that rows need at least
 
 
 def train(
@@ -65,7 +65,7 @@ def train(
     jobs: Annotated[int, typer.Option(help="Threads; -1 is all cores.")] = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Train on a file until the model is proven to be accurate; or --online, on a stream."""
+    """Train on a file until the model is proven to be accurate, or with --online on a stream."""
     with sentences():
         if kernel is None and (gamma is not None or components is not None):
             raise ValueError("--gamma and --components are for kernels: say which with --kernel")
@@ -82,7 +82,7 @@ def train(
         if test is not None and not test.exists():
             raise FileNotFoundError(f"there is no file {str(test)!r}")
         source = open_source(rows, features, zero_based, target, drop)
-        if online and kernel is not None and features is None and hasattr(source, "n_features"):
+        if online and kernel is not None and not source.width_known:
             raise ValueError("--online with a kernel needs --features: a stream of text does not tell it in advance")
         begin = time.perf_counter()
         module = f"primalsvm.estimators.{'linear_svc' if kernel is None else 'svc'}"
@@ -128,17 +128,16 @@ def train(
 
 
 def _read_early(source: Any) -> Any:
-    """The rows of a source in memory, if they fit there; else None."""
+    """The rows of a source in memory; None if they do not fit there, or are mapped."""
     from primalsvm.memory import available
-    from primalsvm.sources.source import CacheFolder
 
-    if isinstance(source, CacheFolder) or source.memory_needed() > 0.5 * available():
+    if source.mapped or source.memory_needed() > 0.5 * available():
         return None
     return source.load()
 
 
 def _for_rows(limit: str) -> float:
-    """What a limit of memory leaves for rows: half, as they are not all that a fit needs."""
+    """The bytes for rows within a limit on all memory: half, as a fit needs other arrays as well."""
     left = 0.5 * (bytes_of(limit) - LIBRARIES)
     if left < LEAST_ROWS:
         least = (LIBRARIES + 2 * LEAST_ROWS) / 1e6
@@ -161,7 +160,7 @@ def _model(
 
 
 def _fit(model: Any, source: Any) -> dict[str, Any]:
-    """Fit; what is to be said of it."""
+    """Fit a model, and return a report."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught:

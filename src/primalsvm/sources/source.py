@@ -1,14 +1,15 @@
-"""What all sources of rows have in common, and two of them: a cache, and rows that are in memory already.
+"""The base class of sources of rows, and two of them: a cache, and rows that are in memory already.
 
-A source is read only when its rows are asked for. `to_arrays` gives all rows; `blocks` some at a time, in order;
-`rows_within` those that an estimator is fitted to: in memory if they fit there, else through a cache, whose rows can
-stay in its files.
+A source is read when its rows are requested: `to_arrays` gives all rows, `blocks` some at a time in order, and
+`rows_within` those for an estimator to fit: in memory if they fit there, else from a cache whose rows can stay in its
+files.
 """
 
 import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,29 +21,24 @@ import scipy.sparse as sp
 
 from primalsvm.atomic import partial_path
 from primalsvm.data import Vector
-from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, read_header
+from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, read_header, verify
 from primalsvm.sources.layout import Layout, alike, codes_of, labels_of, layout_from_dict, names_of
 
-BLOCK_BYTES = 1 << 26  # of a source that are converted at a time
+BLOCK_BYTES = 1 << 26  # of a source that are read at a time
+MOST_LABELS = 100_000  # different labels that a summary counts
 
 
 class Source(ABC):
-    """Rows with labels, somewhere.
-
-    Attributes
-    ----------
-    path : the file or folder
-    kind : what errors call it
-    needs_file : whether it is read more than once, which takes a regular file
-    """
+    """Rows with labels, in a file or folder."""
 
     path: Path
-    kind: ClassVar[str]
-    needs_file: ClassVar[bool] = False
+    kind: ClassVar[str]  # its name in messages
+    needs_file: ClassVar[bool] = False  # whether it is read more than once, which requires a regular file
+    mapped: ClassVar[bool] = False  # whether rows are mapped into memory, so that reading them takes no time
 
     @classmethod
     def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
-        """Whether what is at a path looks like this kind of source."""
+        """Whether a path is that of a source of this kind."""
         return False
 
     @abstractmethod
@@ -51,27 +47,49 @@ class Source(ABC):
 
     @abstractmethod
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels in order, about so many bytes at a time."""
+        """Rows and labels in order, about `n_bytes` at a time."""
 
     @abstractmethod
     def memory_needed(self) -> int:
-        """About how many bytes all rows take; 0 if that cannot be told."""
+        """The approximate number of bytes that all rows take; 0 if it is unknown."""
 
     @property
     def layout_used(self) -> Layout | None:
-        """How the rows become features; None: that is not known before they are read."""
+        """How the rows become features; None if that is unknown before they are read."""
         return None
 
-    def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> "Source":
-        """The source as a model sees it that was made from rows of this layout and this many features.
+    @property
+    def width_known(self) -> bool:
+        """Whether the number of features is known before all rows are read."""
+        return True
 
-        Without `labelled`, labels are not looked at where there are some.
+    def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> "Source":
+        """The source with the features of a model, given the model's layout and number of features.
+
+        Without `labelled`, labels are not read.
         """
         return self.unlabelled()
 
     def unlabelled(self) -> "Source":
-        """The source, without labels if it does not say which column they are."""
+        """The source, without labels if the column of labels is not specified."""
         return self
+
+    def stream(self, n_bytes: int) -> "Iterator[LoadedRows]":
+        """The `blocks` with their layouts."""
+        for X, y in self.blocks(n_bytes):
+            yield LoadedRows(X, y, self.layout_used, path=self.path)
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of rows, features, entries, and of rows with each label (up to about `MOST_LABELS` labels)."""
+        rows = features = entries = 0
+        labels: Counter[Any] = Counter()
+        for X, y in self.blocks(BLOCK_BYTES):
+            rows, features = rows + X.shape[0], max(features, X.shape[1])
+            entries += int(X.nnz if hasattr(X, "nnz") else X.size)
+            if y is not None and len(labels) <= MOST_LABELS:
+                values, counts = np.unique(y, return_counts=True)
+                labels.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return {"rows": rows, "features": features, "entries": entries, "labels": labels}
 
     def load(self) -> "LoadedRows":
         """All rows, in memory."""
@@ -80,10 +98,9 @@ class Source(ABC):
 
     @contextmanager
     def rows_within(self, budget: float) -> "Iterator[LoadedRows]":
-        """All rows: in memory, or if they take more bytes than the budget, mapped from a cache.
+        """All rows, in memory or, if they take more bytes than the budget, mapped from a temporary cache.
 
-        The cache is removed in the end. It is written beside the source, or where that cannot be written to, into the
-        system's folder for temporary files.
+        The cache is written beside the source or, without permission, to the system's folder for temporary files.
         """
         if self.memory_needed() <= budget:
             yield self.load()
@@ -97,7 +114,7 @@ class Source(ABC):
             shutil.rmtree(place, ignore_errors=True)
 
     def to_cache(self, path: str | os.PathLike[str]) -> "CacheFolder":
-        """Write the rows into a cache, some at a time."""
+        """Write the rows to a cache, block by block."""
         layout, blocks = self.layout_used, self.blocks(BLOCK_BYTES)
         X, y = next(blocks)
         dtype = X.dtype if X.dtype in (np.float32, np.uint8) else np.dtype(np.float64)
@@ -110,26 +127,15 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class LoadedRows(Source):
-    """All rows of a source.
+    """Rows of a source, in memory or mapped."""
 
-    Parameters
-    ----------
-    X : a matrix, or a block of rows of a cache; not checked yet
-    y : labels
-    layout : how the rows were made, if that is known
-    names : of the classes, if y holds their numbers
-    cache : the cache that the rows are in, if they take more memory than they may
-    qid : the query of each row
-    path : of the source
-    """
-
-    X: Any
+    X: Any  # a matrix, or a block of rows of a cache; not validated yet
     y: Any
     layout: Layout | None = None
-    names: Any = None
-    cache: Path | None = None
-    qid: Vector | None = None
-    path: Path = Path()
+    names: Any = None  # of the classes, if y holds their indices
+    cache: Path | None = None  # that the rows are in, if they exceed the memory budget
+    qid: Vector | None = None  # the query of each row
+    path: Path = Path()  # of the source
 
     def to_arrays(self) -> tuple[Any, Any]:
         """All rows as a matrix, and their labels."""
@@ -140,7 +146,7 @@ class LoadedRows(Source):
         yield self.X, self.y
 
     def memory_needed(self) -> int:
-        """None that is not taken already."""
+        """0, as the rows are in memory already."""
         return 0
 
     @property
@@ -159,6 +165,7 @@ class CacheFolder(Source):
 
     path: Path
     kind = "a cache"
+    mapped = True
 
     @classmethod
     def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
@@ -166,39 +173,39 @@ class CacheFolder(Source):
         return path.is_dir()
 
     @property
-    def layout(self) -> Layout | None:
-        """How its rows were made, if that is known."""
+    def layout_used(self) -> Layout | None:
+        """The layout in the header."""
         try:
             return layout_from_dict(read_header(self.path).get("layout"))
         except ValueError as error:
             raise CacheError(f"{self.path} is damaged: {error}") from None
 
-    @property
-    def layout_used(self) -> Layout | None:
-        """As the header says."""
-        return self.layout
-
     def to_arrays(self) -> tuple[Any, Any]:
-        """All rows, mapped into memory, and their labels; SciPy copies the indices of 2^31 entries and more."""
+        """All rows, mapped into memory, and their labels. SciPy copies the indices of 2^31 entries or more."""
         block, y, _ = open_cache(self.path)
-        return block.matrix(), labels_of(self.layout, y)
+        return block.matrix(), labels_of(self.layout_used, y)
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels in order, about so many bytes at a time."""
+        """Rows and labels in order, about `n_bytes` at a time."""
         block, y, _ = open_cache(self.path)
-        layout, m = self.layout, y.shape[0]
+        layout, m = self.layout_used, y.shape[0]
         at_once = max(1, n_bytes * m // max(block.nbytes_of(), 1))
         for first in range(0, m, at_once):
             last = min(first + at_once, m)
             yield block.between(first, last).matrix(), labels_of(layout, y[first:last])
 
     def memory_needed(self) -> int:
-        """How many bytes all rows take."""
+        """The number of bytes that all rows take."""
         return open_cache(self.path).block.nbytes_of()
 
+    def summary(self) -> dict[str, Any]:
+        """The numbers of rows, features, entries and labels, after verifying all checksums."""
+        verify(self.path)
+        return super().summary()
+
     def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> Self:
-        """The cache, if its features are those of the model."""
-        if not alike(self.layout, layout):
+        """The cache; a ValueError if its features are not those of the model."""
+        if not alike(self.layout_used, layout):
             raise ValueError(
                 f"the features of {self.path} are not those that the model was made from: convert its rows as those of "
                 "the training were converted"
@@ -207,14 +214,14 @@ class CacheFolder(Source):
 
     @contextmanager
     def rows_within(self, budget: float) -> Iterator[LoadedRows]:
-        """All rows, mapped into memory; the path is given if they take more bytes than the budget."""
+        """All rows, mapped into memory; `LoadedRows.cache` is set if they take more bytes than the budget."""
         block, y, qid = open_cache(self.path)
-        layout = self.layout
+        layout = self.layout_used
         names = names_of(layout, y)
-        labels = labels_of(layout, y) if names is None else y  # text for every row would take more than the rows
+        labels = labels_of(layout, y) if names is None else y  # a string for every row would take too much memory
         cache = self.path if block.nbytes_of() > budget else None
         yield LoadedRows(block, labels, layout, names, cache, qid, self.path)
 
     def to_cache(self, path: str | os.PathLike[str]) -> "CacheFolder":
-        """Refused: it is a cache already."""
+        """Raise a CacheError, as this is a cache already."""
         raise CacheError(f"{self.path} is a cache already")

@@ -37,33 +37,38 @@ class SvmlightFile(Source):
 
     @classmethod
     def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
-        """Any file is taken for text."""
+        """Any file may be text."""
         return True
 
     def to_arrays(self) -> tuple[sp.csr_matrix, Vector]:
         """All rows as a CSR matrix, and their labels."""
-        found = self._read()
-        return found.X, found.y
+        return self.load().to_arrays()
 
     def load(self) -> LoadedRows:
-        """All rows, their queries, and how the features were numbered."""
-        found = self._read()
-        return LoadedRows(found.X, found.y, SvmlightLayout(found.zero_based), qid=found.qid, path=self.path)
-
-    def _read(self) -> SvmlightRows:
-        return read_svmlight(
-            self.path, n_features=self.n_features, zero_based=self.zero_based, dtype=self.dtype, n_jobs=self.n_jobs
+        """All rows with their queries and their layout."""
+        return self._loaded(
+            read_svmlight(
+                self.path, n_features=self.n_features, zero_based=self.zero_based, dtype=self.dtype, n_jobs=self.n_jobs
+            )
         )
 
+    def _loaded(self, rows: SvmlightRows) -> LoadedRows:
+        return LoadedRows(rows.X, rows.y, SvmlightLayout(rows.zero_based), qid=rows.qid, path=self.path)
+
+    @property
+    def width_known(self) -> bool:
+        """Whether `n_features` is given; else the number of features is that of the largest index."""
+        return self.n_features is not None
+
     def blocks(self, n_bytes: int) -> Iterator[tuple[sp.csr_matrix, Vector]]:
-        """Rows and labels in order, about so many bytes of text at a time."""
-        return ((rows.X, rows.y) for rows in self.stream(n_bytes))
+        """Rows and labels in order, about `n_bytes` of text at a time."""
+        return (rows.to_arrays() for rows in self.stream(n_bytes))
 
-    def stream(self, n_bytes: int) -> Iterator[SvmlightRows]:
-        """Rows in order, about so many bytes of text at a time.
+    def stream(self, n_bytes: int) -> Iterator[LoadedRows]:
+        """Rows in order, about `n_bytes` of text at a time.
 
-        Without `n_features` a block has as many columns as the largest index so far says. Without `zero_based` the
-        first block that has features decides.
+        Without `n_features`, the number of columns of a block follows from the largest index so far. Without
+        `zero_based`, the first block that has features decides.
         """
         zero_based, width = self.zero_based, self.n_features or 0
         with reader_of(self.path) as reader, thread_pool(self.n_jobs) as threads:
@@ -78,11 +83,18 @@ class SvmlightFile(Source):
                 rows = as_rows(block, place, width, zero_based)
                 if block.largest >= 0:
                     zero_based = rows.zero_based
-                yield rows
+                yield self._loaded(rows)
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of rows, features, entries and labels; a ValueError if there are no rows."""
+        found = super().summary()
+        if not found["rows"]:
+            raise ValueError(f"{self.path} holds no rows")
+        return found
 
     def memory_needed(self) -> int:
-        """About how many bytes all rows take; 0 if that cannot be told."""
-        if not self.path.is_file():  # standard input, or a pipe, which can be read only once
+        """The approximate number of bytes that all rows take; 0 if it is unknown."""
+        if not self.path.is_file():  # standard input or a pipe can be read only once
             return 0
         text, times = beginning(self.path)
         lines = np.frombuffer(text[: text.rfind(b"\n") + 1], np.uint8)
@@ -93,12 +105,12 @@ class SvmlightFile(Source):
         return int(times * (12 * block.data.shape[0] + 16 * block.y.shape[0]))
 
     def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> Self:
-        """The file with as many features as the model has, numbered as in the training."""
+        """The file with the number and numbering of features of the model."""
         zero_based = layout.zero_based if isinstance(layout, SvmlightLayout) else self.zero_based
         return replace(self, n_features=n_features, zero_based=zero_based)
 
     def to_cache(self, path: str | os.PathLike[str]) -> CacheFolder:
-        """Write the rows into a cache, some at a time."""
+        """Write the rows to a cache, block by block."""
         smallest, largest = 1, -1
         with (
             reader_of(self.path) as reader,

@@ -118,8 +118,16 @@ class TableFile(Source):
             raise FormatError(f"{self.path} is a table without rows")
 
     def memory_needed(self) -> int:
-        """About how many bytes all rows take."""
+        """The approximate number of bytes that all rows take."""
         return rows_about(self.path, self.delimiter) * self.layout_used.row_bytes
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of rows, features, entries and labels; without a target, the columns and their types."""
+        if self.target is not None or self.layout is not None:
+            return super().summary()
+        columns = columns_of(self.path, self.delimiter)
+        types = {name: "text" if "string" in str(kind) else str(kind) for name, kind in columns.items()}
+        return {"rows_about": rows_about(self.path, self.delimiter), "columns": types}
 
     def _find_layout(self) -> TableLayout:
         columns = columns_of(self.path, self.delimiter)
