@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from primalsvm.data import ALONE, EQUAL_WEIGHTS, InMemory, Mapped, ThreadPool, Whitened, as_block, as_weights
 from primalsvm.maps import features
-from primalsvm.maps.features import feature_matrix, mapped_dataset, scores, stream_features
+from primalsvm.maps.features import feature_matrix, mapped_dataset, stream_features
 from primalsvm.maps.fourier import fourier_map
 from primalsvm.maps.kernels import Gaussian, as_points
 from primalsvm.maps.nystroem import fit_nystroem
@@ -41,7 +41,7 @@ def test_scores_map_each_row_once(threads, K):
     W = np.random.default_rng(1).normal(size=(K, 20) if K else 20)
     counted = Counted()
     with ThreadPool(threads) as pool:
-        found = scores(counted, W, BLOCK, pool)
+        found = Mapped(counted, BLOCK, DOUBLE, EQUAL_WEIGHTS, pool).scores(W)
     assert sum(counted.rows) == 1300
     assert found.shape == ((1300, K) if K else (1300,)) and found.dtype == np.float64
     np.testing.assert_allclose(found, FOURIER.block(BLOCK) @ W.T, rtol=1e-12, atol=1e-12)

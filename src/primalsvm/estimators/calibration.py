@@ -1,15 +1,15 @@
 """Probabilities from scores, by scikit-learn's calibration.
 
-    Sigmoid    p(s) = 1 / (1 + exp(a s + b))         Platt's, a and b of maximum likelihood
-    Isotonic   p(s) = the non-decreasing step-wise linear function of least squared error
+    Sigmoid    p(s) = 1 / (1 + exp(a s + b))         Platt (1999): a and b by maximum likelihood
+    Isotonic   p(s) = the non-decreasing piecewise linear function of least squared error
 
-of a class against the rest, or of a label. They are fitted to scores of rows that were held out: the rows are cut into
-folds, and each fold is scored by a model of the others. The model itself is that of all rows. Those of more than two
-classes are divided by their sum.
+There is a function for each class against the rest, or each label. It is fitted by cross-validation: each fold of the
+rows is scored by a model fitted to the other folds. The final model is fitted to all rows. With more than two classes,
+the probabilities are divided by their sum.
 
-Weights of rows count in all of it, and rows of weight 0 are not there; those of classes count in the fits only, so that
-probabilities are those of rows as they occur. But a row of weight 2 lies in one fold, and the same row
-twice may lie in two: of probabilities it is nearly, not exactly, the same.
+Sample weights count in all fits, and rows of weight 0 are left out. Class weights count in the fits of models only, so
+that probabilities are those of the rows as they occur. A row of weight 2 lies in one fold while two equal rows may lie
+in two, so the probabilities differ slightly.
 """
 
 import warnings
@@ -30,7 +30,7 @@ Scores = npt.NDArray[np.float64]
 
 
 class Sigmoid(NamedTuple):
-    """Platt's sigmoid, falling in a s + b.
+    """Platt's sigmoid, a decreasing function of a s + b.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Sigmoid(NamedTuple):
 
 
 class Isotonic(NamedTuple):
-    """A non-decreasing function between its knots; constant beyond them.
+    """A non-decreasing piecewise linear function, constant outside of its knots.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Isotonic(NamedTuple):
 
 
 def method_of(probability: Any) -> Literal["sigmoid", "isotonic"] | None:
-    """What `probability` asks for.
+    """The method that the parameter `probability` means; None: no probabilities.
 
     Examples
     --------
@@ -75,12 +75,11 @@ def method_of(probability: Any) -> Literal["sigmoid", "isotonic"] | None:
         return "sigmoid" if probability else None
     if not (isinstance(probability, str) and probability in METHODS):
         raise ValueError(f"probability must be 'sigmoid', 'isotonic', True or False, got {probability!r}")
-    method: Literal["sigmoid", "isotonic"] = "sigmoid" if probability == "sigmoid" else "isotonic"
-    return method
+    return "sigmoid" if probability == "sigmoid" else "isotonic"
 
 
 def folds_of(strata: Vector | None, rows: int) -> int:
-    """How many folds: five, or as many as the smallest class has rows.
+    """The number of folds: five, or the number of rows of the smallest class.
 
     Examples
     --------
@@ -97,15 +96,12 @@ def folds_of(strata: Vector | None, rows: int) -> int:
 def calibration_of(
     estimator: Any, X: Any, y: npt.NDArray[Any], weight: Vector | None, classes: npt.NDArray[Any], multilabel: bool
 ) -> list[Sigmoid | Isotonic] | None:
-    """A probability for each problem, from the scores of rows that other estimators like this one hold out.
-
-    None after Ctrl-C.
-    """
+    """The probabilities of each problem, from the scores of held-out rows; None after Ctrl-C."""
     y = y if multilabel else y.reshape(-1)
     present = y > 0 if multilabel else y[:, None] == classes
     counting = np.ones(len(y), bool) if weight is None else weight > 0
     if not multilabel:
-        counting &= present.any(axis=1)  # a class of weight 0 is none
+        counting &= present.any(axis=1)  # rows of a class of weight 0 are left out
     rows = np.flatnonzero(counting)
     strata = None if multilabel else present[rows].argmax(axis=1)
     model = clone(estimator).set_params(probability=False, warm_start=False, checkpoint=None)
@@ -129,8 +125,8 @@ def held_out_scores(
     strata: npt.NDArray[Any] | None,
     random_state: Any,
 ) -> Scores | None:
-    """The scores of some rows, each by the model when it is fitted to other rows."""
-    from sklearn.model_selection import KFold, StratifiedKFold  # brings half of scikit-learn with it
+    """The scores of some rows by cross-validation; None after Ctrl-C."""
+    from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
 
     how = {"n_splits": folds_of(strata, len(rows)), "shuffle": True, "random_state": random_state}
     folds = KFold(**how) if strata is None else StratifiedKFold(**how)
@@ -139,7 +135,7 @@ def held_out_scores(
     for train, test in folds.split(rows, strata):
         seen, unseen = rows[train], rows[test]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # what there is to say was said of the fit to all rows
+            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has warned already
             model.fit(X[seen][:, seen] if pairwise else X[seen], y[seen], None if weight is None else weight[seen])
         if model.status_ is Status.INTERRUPTED:
             return None
@@ -149,30 +145,35 @@ def held_out_scores(
     return scores
 
 
-class _AsGiven(ClassifierMixin, BaseEstimator):
-    """A classifier whose rows are scores already: what scikit-learn's calibration is left to do is to fit to them."""
+class KnownScores(ClassifierMixin, BaseEstimator):
+    """A classifier of rows whose scores are known."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_AsGiven":
-        self.classes_ = np.array([0, 1])
+    def __init__(self, classes: Any, scores: Any) -> None:
+        self.classes, self.scores = classes, scores
+        self.classes_ = classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KnownScores":
         return self
 
-    def predict(self, X: Any) -> Any:
-        return (X[:, 0] > 0).astype(int)
-
     def decision_function(self, X: Any) -> Any:
-        return X[:, 0]
+        return self.scores
+
+    def predict(self, X: Any) -> Any:
+        scores = self.scores
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
 def fit_probability(probability: Any, scores: Scores, present: Vector, weight: Vector | None) -> Sigmoid | Isotonic:
-    """The probability that scikit-learn fits to scores of held-out rows; 0 or 1 for a label that all rows agree on."""
+    """The probability that scikit-learn fits to scores of held-out rows; 0 or 1 for a constant label."""
     if present.all() or not present.any():
         return Isotonic(np.zeros(1), present[:1].astype(float))
     from sklearn import config_context
     from sklearn.calibration import CalibratedClassifierCV
 
     method, every = method_of(probability), np.arange(len(scores))
-    model = CalibratedClassifierCV(_AsGiven(), method=method, cv=[(every, every)], ensemble=False)
-    with config_context(enable_metadata_routing=False):  # the weights are for the calibration
+    known = KnownScores(np.array([0, 1]), scores)
+    model = CalibratedClassifierCV(known, method=method, cv=[(every, every)], ensemble=False)
+    with config_context(enable_metadata_routing=False):  # the weights are those of the calibration
         model.fit(scores[:, None], present.astype(int), sample_weight=weight)
     (found,) = model.calibrated_classifiers_[0].calibrators
     if method == "sigmoid":

@@ -1,13 +1,13 @@
-"""Which points a Nyström map is built on.
+"""The landmarks of a Nyström map.
 
-    uniform   rows, drawn with their weights
-    kmeans    the centres of clusters of a sample of rows: they cover the data more evenly
-    margin    the same, the sample drawn with the weights  exp(−max(0, margin − 1)/δ)  that a pilot's margins give
+    uniform   rows drawn with probabilities that follow their weights
+    kmeans    cluster centres of a sample of rows, which cover the data more evenly
+    margin    cluster centres of a sample drawn with the weights  exp(−max(0, margin − 1)/δ),  with margins of a pilot
 
-A classifier has to be accurate near its margin only; far from it, few points will do. With 1,024 points, uniform,
-centres of clusters, and centres near the margin give test errors of 3.2, 2.9 and 2.7 % on MNIST (0-4 against 5-9), and
-of 16.6, 16.5 and 15.8 % on covtype. Where the pilot's few points span the kernel already, up to rounding, all rows
-count the same: more accurate features would be of no use (a9a with a wide kernel: 15.3 % with margins, 15.1 % without).
+A classifier must be accurate near its margin only. With 1,024 landmarks, "uniform", "kmeans" and "margin" give test
+errors of 3.2, 2.9 and 2.7 % on MNIST (0-4 against 5-9), and of 16.6, 16.5 and 15.8 % on covtype. If the few landmarks
+of the pilot already span the kernel up to rounding, all rows have the same weight, as more accurate features would not
+help (a9a with a wide kernel: 15.3 % with margins, 15.1 % without).
 """
 
 import warnings
@@ -20,13 +20,13 @@ from sklearn.exceptions import ConvergenceWarning
 from primalsvm.data import Vector
 from primalsvm.options import check_choice
 
-DELTA = 0.5  # (MNIST and IJCNN: 0.25 to 0.5 best)
-ROWS_PER_CENTRE = 10  # in the sample that k-means looks at
-PASSES = 3  # of k-means: centres that are nearly settled make features as good as settled ones
+DELTA = 0.5  # δ (measured on MNIST and IJCNN: 0.25 to 0.5 are best)
+ROWS_PER_CENTRE = 10  # in the sample for k-means
+PASSES = 3  # of k-means: further ones do not improve the features
 
 
 def choose_landmarks(X: Any, n: int, how: Any, rng: np.random.Generator, weight: Vector | None = None) -> Any:
-    """n rows of X drawn with their weights, the centres of n clusters of a sample of its rows, or the points given."""
+    """n rows of X drawn with their weights, n cluster centres of a sample of rows, or the given points."""
     if not isinstance(how, str):
         return how
     if how == "uniform":
@@ -38,17 +38,17 @@ def choose_landmarks(X: Any, n: int, how: Any, rng: np.random.Generator, weight:
         "(in the `fit` of a classifier of two classes 'margin') or give the points",
     )
     sample: Any = X[draw_rows(X.shape[0], ROWS_PER_CENTRE * n, rng, weight)]
-    sample = sample.astype(np.result_type(sample.dtype, np.float32))  # double for double and for wide integers
+    sample = sample.astype(np.result_type(sample.dtype, np.float32))  # at least single precision
     if sample.shape[0] <= n:
         return sample
     seed = int(rng.integers(2**31 - 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # repeated centres do no harm: the map drops them
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the map drops repeated centres
         return KMeans(n, init="random", n_init=1, max_iter=PASSES, random_state=seed).fit(sample).cluster_centers_
 
 
 def draw_rows(m: int, n: int, rng: np.random.Generator, weight: Vector | None = None) -> Vector:
-    """n different rows, in order, drawn with probabilities that follow their weights; fewer, if fewer have one."""
+    """n different rows in order, drawn with probabilities that follow their weights; fewer if fewer have a weight."""
     if weight is None:
         return np.sort(rng.choice(m, min(n, m), replace=False))
     p = weight / weight.sum()
@@ -56,6 +56,6 @@ def draw_rows(m: int, n: int, rng: np.random.Generator, weight: Vector | None = 
 
 
 def weights_near_margin(margins: Vector) -> Vector:
-    """How much rows with these margins count for the landmarks."""
+    """The weights of rows with these margins in the sample for landmarks."""
     weight: Vector = np.exp(-np.maximum(margins - 1.0, 0.0) / DELTA)
     return weight

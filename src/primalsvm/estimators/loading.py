@@ -1,4 +1,4 @@
-"""From what `fit` was given, arrays or a source, to rows that are checked."""
+"""From the arguments of `fit`, arrays or a source, to validated rows."""
 
 import os
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ from primalsvm.sources.source import LoadedRows
 
 
 class Rows(NamedTuple):
-    """Rows that are checked, with their sample weights and targets."""
+    """Validated rows with their sample weights and targets."""
 
-    X: Any  # a matrix, as scikit-learn has checked it, or a block of a cache
+    X: Any  # a matrix, or a block of a cache
     y: Any
     data: InMemory
     sample_weight: Vector | None
     qid: Any = None
-    cache: Path | None = None  # the cache that the rows are mapped from, if they take more memory than they may
+    cache: Path | None = None  # the cache that the rows are mapped from, if they exceed the memory budget
 
     @property
     def matrix(self) -> Any:
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 @contextmanager
 def load(estimator: Any, X: Any, y: npt.ArrayLike | None) -> Iterator[LoadedRows]:
-    """The rows of arrays, or those of a source while they are needed."""
+    """The rows of arrays, or of a source, whose temporary files are removed at the end."""
     if isinstance(X, str | os.PathLike):
         raise TypeError(f"X is a path: fit(primalsvm.open({os.fspath(X)!r})) reads it")
     if not is_source(X):
@@ -62,7 +62,7 @@ def load(estimator: Any, X: Any, y: npt.ArrayLike | None) -> Iterator[LoadedRows
 
 
 def check_numeric(names: Any) -> None:
-    """Raise a ValueError if the labels of a source are text, where numbers are needed."""
+    """Raise a ValueError if the labels of a source are text."""
     if names is not None:
         raise ValueError(f"the targets of this source are text, such as {names.tolist()[0]!r}: numbers are needed")
 
@@ -74,7 +74,7 @@ def validate(
     threads: ThreadPool,
     qid: npt.ArrayLike | None = None,
 ) -> Rows:
-    """Check rows, targets and weights; sets `n_features_in_` and `feature_names_in_`."""
+    """Validate rows, targets and weights, and set `n_features_in_` and `feature_names_in_`."""
     X, y, task = loaded.X, loaded.y, estimator._task
     if is_block(X):  # of a cache
         estimator.n_features_in_ = X.shape[1]
@@ -82,7 +82,7 @@ def validate(
     else:
         X, y = check_arrays(estimator, X, y, reset=True)
     in_files = loaded.cache is not None and estimator._features.reads_files
-    data = as_dataset(X, sample_weight, threads=threads, checked=in_files)  # rows in files are checked when read
+    data = as_dataset(X, sample_weight, threads=threads, checked=in_files)  # others are checked when they are read
     m = data.shape[0]
     y = as_targets(y) if task.labelled else None
     if y is not None and y.shape[:1] != (m,):
@@ -91,10 +91,15 @@ def validate(
 
 
 def check_arrays(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
-    """X and y after scikit-learn's checks; of an unlabelled task, X alone."""
-    check_columns(X)
-    kinds = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False, "reset": reset}
-    if not estimator._task.labelled:
-        return validate_data(estimator, X, **kinds, **estimator._task.checks), None
-    X, y = validate_data(estimator, X, y, **kinds, **estimator._task.checks)
+    """X and y after scikit-learn's validation; y is None for a task without labels."""
+    task = estimator._task
+    if not task.labelled:
+        return check_matrix(estimator, X, reset=reset, **task.checks), None
+    X, y = check_matrix(estimator, X, y=y, reset=reset, **task.checks)
     return X, y
+
+
+def check_matrix(estimator: Any, X: Any, **options: Any) -> Any:
+    """X after scikit-learn's validation; `as_block` checks for NaN and infinity, in one pass."""
+    check_columns(X)
+    return validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **options)

@@ -1,4 +1,4 @@
-"""Saving estimators, and loading them: which of their parts go into a model file, and what has to agree."""
+"""Saving and loading estimators: which of their attributes a model file holds, and how they are checked."""
 
 import os
 import reprlib
@@ -29,20 +29,20 @@ OTHERS = (kernels.Points, Certificate, Status, SvmlightLayout, TableLayout, Sigm
 
 
 def known_parts() -> dict[str, type]:
-    """The classes whose objects may be parts of a model."""
+    """The classes whose objects may be part of a model."""
     others = {part.__name__: part for part in OTHERS}
     return {**LOSSES, **SOLVERS, **KERNELS, **MAPS, **TRANSFORMERS, **others}
 
 
 def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
-    """Write the parameters of an estimator and what it has learnt. Not its stream: a `partial_fit` later begins one."""
+    """Write the parameters and fitted attributes of an estimator, but not the state of its stream."""
     kind = type(estimator).__name__
     if ESTIMATORS.get(kind) is not type(estimator):
         raise ModelError(f"{kind} is not one of the estimators that can be saved: {sorted(ESTIMATORS)}")
     if not hasattr(estimator, "coef_"):
         raise ModelError(f"this {kind} is not fitted yet: there is nothing to save")
     learnt = {name: getattr(estimator, name) for name in fitted_names(estimator)}
-    learnt.pop("history_", None)  # it has seconds: the same fit gives the same file
+    learnt.pop("history_", None)  # it holds seconds; without it the same fit gives the same file
     parameters = estimator.get_params(deep=False)
     parameters |= {name: None for name in ("checkpoint", "memory") if name in parameters}  # of the run, not the model
     content = {"parameters": parameters, "learnt": learnt}
@@ -50,7 +50,7 @@ def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:
-    """Load a model that `save` has written.
+    """Load a model file written by `save`.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def load(path: str | os.PathLike[str]) -> Estimator:
                 raise ModelError(f"{name!r} is nothing that is learnt")
             setattr(estimator, name, value)
         check_loaded(estimator)
-    except Exception as error:  # parameters and parts that are not what they should be may raise anything
+    except Exception as error:  # invalid parameters and parts may raise anything
         raise ModelError(f"{path} is damaged: {reason(error)}") from None
     return estimator
 
 
 def check_loaded(estimator: Any) -> None:
-    """Check the kinds and shapes that predictions, and above all compiled kernels, rely on."""
+    """Check the types and shapes that predictions, and in particular compiled kernels, rely on."""
     check_parameters(estimator)
     thread_count(estimator.n_jobs)
     n = _count(estimator.n_features_in_, "features")
@@ -86,17 +86,12 @@ def check_loaded(estimator: Any) -> None:
             estimator.classes_.ndim == 1 < len(estimator.classes_)
         ):
             raise ModelError("there must be two classes or more")
-        estimator.multilabel_ = getattr(estimator, "multilabel_", False)  # files from before labels say nothing of them
+        estimator.multilabel_ = getattr(estimator, "multilabel_", False)  # missing in files of earlier versions
         if not isinstance(estimator.multilabel_, bool):
             raise ModelError("whether it has labels must be true or false")
         problems = len(estimator.classes_) if len(estimator.classes_) > 2 or estimator.multilabel_ else 1
         _check_probabilities(getattr(estimator, "calibration_", None), problems)
-    _expect(
-        estimator.coef_,
-        (d,) if estimator._coef_is_vector else (problems, d),
-        "coef_",
-        (np.float64,),
-    )
+    _expect(estimator.coef_, (d,) if estimator._coef_is_vector else (problems, d), "coef_", (np.float64,))
     _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and not (
@@ -126,7 +121,7 @@ def _check_probabilities(calibration: Any, problems: int) -> None:
 
 
 def _check_fit_report(estimator: Any) -> None:
-    """Check the report of the fit; after a stream some parts are missing."""
+    """Check the report of the fit, parts of which are missing after a stream."""
     kinds = [float, float, float, float, bool]
     for certificate in (estimator.certificate_, *getattr(estimator, "certificates_", ())):
         if certificate is not None and not (
@@ -140,7 +135,7 @@ def _check_fit_report(estimator: Any) -> None:
 
 
 def _components(feature_map: Any, n: int) -> int:
-    """The number of features of a map of n features, which is checked."""
+    """Check a map of n features, and return its number of components."""
     if isinstance(feature_map, FourierMap):
         d, count = _count(feature_map.n_components, "Fourier features"), len(feature_map.offsets)
         _expect_points(feature_map.frequencies, n, count, "frequencies")

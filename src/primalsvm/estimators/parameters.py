@@ -1,4 +1,4 @@
-"""The parameters of estimators: stored as given, checked when a fit begins, and what follows from them."""
+"""The parameters of estimators: how they are stored, checked at the beginning of a fit, and translated."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -31,14 +31,14 @@ SWITCHES = ("fit_intercept", "penalize_intercept", "certify", "warm_start", "ear
 
 
 def store_parameters(estimator: Any, given: dict[str, Any]) -> None:
-    """Store what `__init__` was given, as scikit-learn wants it: under its name, untouched."""
+    """Store the arguments of `__init__` under their names, unchanged, as scikit-learn requires."""
     for name, value in given.items():
         if name not in ("self", "__class__"):
             setattr(estimator, name, value)
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise a TypeError or a ValueError that names the first parameter that is not valid."""
+    """Raise a TypeError or a ValueError that names the first invalid parameter."""
     given = vars(estimator)
     for name, kinds in KINDS.items():
         if name in given and (isinstance(given[name], bool) or not isinstance(given[name], kinds)):
@@ -68,20 +68,20 @@ def lam_of(estimator: Any, total_weight: float) -> float:
 
 
 def intercept_of(estimator: Any) -> Intercept:
-    """What is done about the intercept."""
+    """Which intercept the problem has."""
     if not estimator.fit_intercept:
         return "none"
     return "penalized" if estimator.penalize_intercept else "free"
 
 
 def stops_of(estimator: Any) -> Stops:
-    """When a run stops."""
+    """The stopping criteria."""
     patience = getattr(estimator, "n_iter_no_change", Stops.patience)
     return Stops(estimator.tol, estimator.max_iter, estimator.max_seconds, estimator.certify, patience)
 
 
 def memory_budget(estimator: Any) -> float:
-    """Bytes that rows, or features, may take."""
+    """The maximum number of bytes for rows or features."""
     if estimator.memory is None:
         return 0.5 * available()
     check_number("memory", estimator.memory, 0.0)

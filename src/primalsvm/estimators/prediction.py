@@ -1,13 +1,14 @@
-"""Scores of rows, from arrays or from a source, and what they mean."""
+"""Scores of rows from arrays or a source, and the classes that they mean."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from primalsvm.data import as_block, check_columns, thread_pool
+from primalsvm.data import as_block, thread_pool
+from primalsvm.estimators.loading import check_matrix
 from primalsvm.sources.opening import is_source
 from primalsvm.sources.source import BLOCK_BYTES
 
@@ -15,22 +16,17 @@ Scores = npt.NDArray[np.float64]
 
 
 def scores_of(estimator: Any, X: Any) -> Scores:
-    """The scores of the rows of an array or of a source: a number for each, or a row of numbers."""
+    """The scores of the rows of an array or a source, of shape (n_samples,) or (n_samples, n_problems)."""
     check_is_fitted(estimator, "coef_")
     if is_source(X):
         problems = np.atleast_2d(estimator.coef_).shape[0]
         nothing = np.zeros((0, problems) if problems > 1 else 0)
         return np.concatenate([nothing, *(scores for scores, _ in scores_by_block(estimator, X, labelled=False))])
-    check_columns(X)
-    X = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-    return block_scores(estimator, as_block(X))
+    return block_scores(estimator, as_block(check_matrix(estimator, X, reset=False)))
 
 
 def scores_by_block(estimator: Any, source: Any, labelled: bool = True) -> Iterator[tuple[Scores, Any]]:
-    """Scores and labels of the rows of a source, a block at a time; the labels are None where it has none.
-
-    Without `labelled`, labels are not looked at.
-    """
+    """Scores and labels of the rows of a source, block by block; labels are None if missing or not `labelled`."""
     n = estimator.n_features_in_
     for X, y in source.for_model(getattr(estimator, "layout_", None), n, labelled).blocks(BLOCK_BYTES):
         if X.shape[1] != n:
@@ -58,7 +54,7 @@ def check_source_alone(y: Any, sample_weight: Any) -> None:
 
 
 def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
-    """The class that each score, or each row of scores, means; or the labels, 0 and 1."""
+    """The class that each score, or each row of scores, means; or the indicator matrix of labels."""
     if classifier.multilabel_:
         return (scores > 0).astype(int)
     codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -67,7 +63,7 @@ def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
 
 
 def count_errors(classifier: Any, source: Any) -> tuple[int, int]:
-    """How many rows a source has, and of how many of them the class is predicted wrongly."""
+    """The number of rows of a source, and the number of those whose class is predicted wrongly."""
     check_is_fitted(classifier, "coef_")
     if classifier.multilabel_:
         raise ValueError(f"{source.path} has one class a row, but the model predicts labels")

@@ -3,26 +3,27 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from primalsvm.solvers.drive import Progress
 
 
+def _bar(*columns: Any) -> Any:
+    """A bar on standard error, with a title on its left."""
+    from rich.console import Console
+    from rich.progress import BarColumn
+    from rich.progress import Progress as Bar
+
+    return Bar("{task.description}", BarColumn(), *columns, console=Console(stderr=True))
+
+
 @contextmanager
 def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None] | None]:
-    """An `on_progress` for `drive` that draws a bar on standard error, or None when not verbose."""
+    """An `on_progress` for `drive` that draws a bar on standard error; None if not verbose."""
     if not verbose:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("epoch {task.fields[epoch]:.4g}  gap {task.fields[gap]}  {task.fields[clock]}"),
-    )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    with _bar("epoch {task.fields[epoch]:.4g}  gap {task.fields[gap]}  {task.fields[clock]}") as bar:
         task = bar.add_task(title, total=1.0, epoch=0.0, gap="?", clock="starting; a first run compiles its kernels")
         first_gap = math.inf
 
@@ -40,7 +41,7 @@ def progress_bar(verbose: int, title: str) -> Iterator[Callable[[Progress], None
 
 
 def share_done(gap: float, first_gap: float, tol: float) -> float:
-    """How far the gap has come from its first value to `tol`, on a logarithmic scale.
+    """The progress of the gap from its first value to `tol`, on a logarithmic scale.
 
     Examples
     --------
@@ -56,15 +57,12 @@ def share_done(gap: float, first_gap: float, tol: float) -> float:
 
 @contextmanager
 def counting_bar(verbose: int, title: str, total: int) -> Iterator[Callable[[], None]]:
-    """A function to call after each of so many fits, which moves a bar on standard error when verbose."""
+    """A function to call after each of `total` fits, which advances a bar on standard error if verbose."""
     if not verbose:
         yield lambda: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task(title, total=total)
         yield lambda: bar.advance(task)

@@ -1,7 +1,7 @@
-"""Whether features differ so much in size that solvers suffer, and the sentence that says what to do.
+"""Advice to scale the features, if their sizes differ so much that solvers become slow.
 
-The size of a feature is the root mean square of its entries that are not 0: how often a word occurs has no say. What
-a solver makes of one feature that is larger than the others (hinge, C = 1; accuracy after 1,000 epochs, or epochs):
+The size of a feature is the root mean square of its entries that are not 0, which does not depend on their number.
+How solvers cope with one feature that is larger than the others (hinge, C = 1; epochs, or relative gap after 1,000):
 
     that feature times                   1      10     10²     10³     10⁴      10⁶      10⁸
     Newton, 4,000 × 40              16 ep.  18 ep.  19 ep.  21 ep.  21 ep.  804 ep.      1.8
@@ -9,8 +9,8 @@ a solver makes of one feature that is larger than the others (hinge, C = 1; accu
     dual ascent, 8,000 × 2,000,    140 ep. 196 ep.    1e-2    7e-2     0.9      1.0      1.0
       2 % of them not 0
 
-A small feature does no harm. Tables as they are may have factors of 10³ (covtype, house prices) and Newton does not
-mind. So nothing is said up front: it is a fit that falls short which looks for the reason, in a sample of its rows.
+A small feature does no harm. Unscaled tables may have factors of 10³ (covtype, house prices), with which Newton copes.
+Therefore only a fit that falls short looks for this reason, in a sample of its rows.
 """
 
 from typing import Any
@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from primalsvm.data import InMemory
 
-TOO_MANY_TIMES = 100.0  # the size of another feature
-ROWS = 10_000  # the most rows of the sample
-ENTRIES = 10_000_000  # the most entries of the sample, if it is dense
+LARGE_FACTOR = 100.0  # between the sizes of features: from here on dual ascent makes little progress, see the table
+ROWS = 10_000  # of the sample, at most
+ENTRIES = 10_000_000  # of a dense sample, at most
 
 
 def advice(data: InMemory, names: npt.NDArray[Any] | None, estimator: str) -> str:
-    """What to do if the largest feature is many times larger than a quarter of the features; nothing otherwise.
+    """Advice if the largest feature is much larger than the lower quartile of the sizes; else an empty string.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def advice(data: InMemory, names: npt.NDArray[Any] | None, estimator: str) -> st
     small, large = ordered[(len(ordered) - 1) // 4], ordered[-1]
     with np.errstate(over="ignore"):
         factor = sizes[large] / sizes[small]
-    if factor < TOO_MANY_TIMES:
+    if factor < LARGE_FACTOR:
         return ""
     first, second = (f"feature {k}" if names is None else repr(str(names[k])) for k in (large, small))
     scaler = "MaxAbsScaler" if data.sparse else "StandardScaler"

@@ -1,13 +1,13 @@
 """Choosing C (and γ) by cross-validation: what `LinearSVCCV` and `SVCCV` share.
 
-    for each set of features (one; of a kernel machine one for each γ):
+    for each γ (once for a linear model):
         for each fold, in parallel:
-            for each C, from strong regularisation to weak, each started from those before (`solvers.path`):
-                score the rows that were held out
-    refit on all rows with the C (and γ) of the best mean score; of equal ones, the stronger regularisation
+            for each C, from small to large, each started from the previous ones (`solvers.path`):
+                score the held-out rows
+    refit on all rows with the C (and γ) of the best mean score, the smallest C if several are equal
 
-Folds share the rows: those held out weigh 0, which is the same as no row. Nothing is copied. In a fold C means what it
-means in scikit-learn, λ = 1/(C Σc) with Σc of the fold's training rows.
+Folds share the rows without copies: held-out rows have weight 0, which is equivalent to leaving them out. As in
+scikit-learn, λ = 1/(C Σc) in a fold with Σc of its training rows.
 """
 
 import os
@@ -19,11 +19,11 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.data import ALONE, Dataset, Vector, as_weights, thread_pool
+from primalsvm.estimators.calibration import KnownScores
 from primalsvm.estimators.classification import Classifier
 from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.loading import Rows, validate
@@ -39,36 +39,26 @@ from primalsvm.solvers.stops import Stops
 from primalsvm.sources.opening import is_source
 from primalsvm.sources.source import LoadedRows
 
-ROUNDING = 1e-12  # of mean scores, that are equal up to it
+ROUNDING = 1e-12  # relative difference up to which mean scores are equal
 OF_THE_CHOICE = ("Cs_", "C_", "lam_", "gammas_", "gamma_", "scores_", "best_score_")
-SPAN = 10.0  # times γ = "scale", to both sides
+SPAN = 10.0  # the default γ's lie between "scale"/SPAN and "scale"·SPAN
 
 
 class Fold(NamedTuple):
     """Rows to train on and rows to score."""
 
     training: Vector  # a mask
-    held_out: Vector  # numbers
-
-
-class Table(NamedTuple):
-    """Of a set of features, for each fold and each C: the score, and whether the fit fell short."""
-
-    scores: npt.NDArray[np.float64]
-    short: npt.NDArray[np.bool_]
+    held_out: Vector  # indices
 
 
 class SelectingClassifier(Classifier):
-    """A classifier that chooses its own C; its parameters are those of the classes that derive.
-
-    All the fitting is done by a plain classifier (`LinearSVC`, `SVC`), whose parameters have the same names.
-    """
+    """Base class of classifiers that choose C; all fits are those of `_base_class`, with the same parameters."""
 
     _base_class: type[Classifier]
     probability: ClassVar[bool] = False
 
     def fit(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Choose the parameters by cross-validation, then fit to all rows.
+        """Choose parameters by cross-validation, then fit to all rows.
 
         Parameters
         ----------
@@ -76,7 +66,7 @@ class SelectingClassifier(Classifier):
         y : array of shape (n_samples,)
             Classes.
         sample_weight : array of shape (n_samples,), optional
-            Counts in training and in scoring. An integer `cv` cuts the rows of positive weight only.
+            Used in training and in scoring. An integer `cv` divides the rows of positive weight only.
 
         Returns
         -------
@@ -86,7 +76,7 @@ class SelectingClassifier(Classifier):
         return self
 
     def base_estimator(self) -> Classifier:
-        """The `LinearSVC` or `SVC` that this is after a fit, with what was chosen as its parameters."""
+        """The fitted `LinearSVC` or `SVC` with the chosen parameters."""
         check_is_fitted(self, "coef_")
         chosen = {name: getattr(self, f"{name}_") for name in ("C", "gamma") if hasattr(self, f"{name}_")}
         model = self._base_class(**shared_parameters(self), **chosen)
@@ -96,17 +86,17 @@ class SelectingClassifier(Classifier):
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the classifier that was chosen, as the `LinearSVC` or `SVC` that it is, into a model file.
+        """Write the fitted `LinearSVC` or `SVC` with the chosen parameters to a model file.
 
         Parameters
         ----------
-        path : the file; it is replaced once the new one is complete
+        path : the file; an existing one is replaced once the new one is complete
         """
         self.base_estimator().save(path)
 
     @property
     def partial_fit(self) -> NoReturn:
-        """There is none: what is chosen by cross-validation needs all rows."""
+        """Not available, as cross-validation needs all rows."""
         raise AttributeError(f"{type(self).__name__} has no partial_fit: choosing parameters needs all rows")
 
     def __sklearn_tags__(self) -> Any:
@@ -116,7 +106,7 @@ class SelectingClassifier(Classifier):
 
 
 def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> None:
-    """Score all candidates on held-out rows; fit to all rows with the best one."""
+    """Score all candidates by cross-validation, then fit the best one to all rows."""
     if is_source(X):
         raise TypeError("choosing parameters needs arrays: X, y = source.to_arrays()")
     check_candidates(estimator)
@@ -128,24 +118,27 @@ def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.A
         encoded = model._task.encode(model, rows)
         if isinstance(encoded.meaning, Labels):
             raise ValueError("y has several columns: choose the parameters of each label on its own")
-        Cs, gammas = grid_of_strengths(estimator, encoded), grid_of_gammas(estimator, rows)
+        Cs, gammas = c_grid(estimator, encoded), gamma_grid(estimator, rows)
         candidates: list[dict[str, float]] = [{}] if gammas is None else [{"gamma": gamma} for gamma in gammas.tolist()]
         scorer = Scorer(estimator.scoring, rows)
         folds, seed = folds_of(estimator, rows, encoded), draw_seed(model.random_state)
         total = len(candidates) * len(folds) * len(Cs)
         tick = resources.enter_context(counting_bar(estimator.verbose, type(estimator).__name__, total))
-        tables = []
+        scores, short = [], []  # of each candidate, fold and C
         for parameters in candidates:
             model.set_params(**parameters)
             features = model._features.fit(model, rows, None, seed, None)
             solver, data = choose_solver(model, rows, features, encoded, resources)
-            tables.append(score_folds(model, rows, encoded, data, solver, folds, Cs, seed, scorer, tick))
-    scores = np.array([table.scores for table in tables])
-    means = mean_scores(scores)
+            found = score_folds(model, rows, encoded, data, solver, folds, Cs, seed, scorer, tick)
+            scores.append(found[0])
+            short.append(found[1])
+    means: npt.NDArray[np.float64] = np.mean(scores, axis=1)
+    if not np.isfinite(means).any():
+        raise ValueError("no score is a number: nothing can be chosen by it")
     best_set, best = best_of(means, Cs)
-    warn_of_short(estimator, tables[best_set].short[:, best])
+    warn_of_short(estimator, short[best_set][:, best])
     choice = {"Cs_": Cs, "C_": float(Cs[best]), "best_score_": float(np.nanmax(means))}
-    choice |= {"scores_": scores[0]} if gammas is None else {"scores_": scores, "gammas_": gammas}
+    choice |= {"scores_": scores[0]} if gammas is None else {"scores_": np.array(scores), "gammas_": gammas}
     choice |= {f"{name}_": value for name, value in candidates[best_set].items()}
     choice["lam_"] = 1.0 / (choice["C_"] * encoded.data.total_weight)
     if estimator.refit:
@@ -160,7 +153,7 @@ def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.A
 
 
 def check_candidates(estimator: Any) -> None:
-    """Raise an error unless there are candidates to choose from."""
+    """Raise an error if the candidates are invalid."""
     check_grid("Cs", estimator.Cs)
     if not hasattr(estimator, "gammas"):
         return
@@ -175,7 +168,7 @@ def check_candidates(estimator: Any) -> None:
 
 
 def check_grid(name: str, given: Any) -> None:
-    """A number of values, or the values."""
+    """Raise an error unless `given` is a number of values, or the values."""
     if isinstance(given, Integral) and not isinstance(given, bool):
         check_integer(name, given)
     else:
@@ -183,13 +176,13 @@ def check_grid(name: str, given: Any) -> None:
 
 
 def shared_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that a plain classifier has, too."""
+    """The parameters that the base class also has."""
     names = set(estimator._base_class._get_param_names())
     return {name: value for name, value in estimator.get_params(deep=False).items() if name in names}
 
 
-def grid_of_strengths(estimator: Any, encoded: Encoded) -> npt.NDArray[np.float64]:
-    """The C's: those given, or so many from 1/(λ_max Σc) up four decades."""
+def c_grid(estimator: Any, encoded: Encoded) -> npt.NDArray[np.float64]:
+    """The values of C: as given, or evenly spaced in log C over four decades from 1/(λ_max Σc)."""
     if not isinstance(estimator.Cs, Integral):
         return check_strengths("Cs", estimator.Cs)
     objectives = make_objectives(encoded, encoded.data, None)
@@ -198,8 +191,8 @@ def grid_of_strengths(estimator: Any, encoded: Encoded) -> npt.NDArray[np.float6
     return np.geomspace(least, least * 10.0**DECADES, int(estimator.Cs))
 
 
-def grid_of_gammas(estimator: Any, rows: Rows) -> npt.NDArray[np.float64] | None:
-    """The γ's: those given, or so many around "scale"; None where none is chosen."""
+def gamma_grid(estimator: Any, rows: Rows) -> npt.NDArray[np.float64] | None:
+    """The values of γ: as given, or evenly spaced in log γ around "scale"; None for linear models."""
     if not hasattr(estimator, "gammas"):
         return None
     if not isinstance(estimator.gammas, Integral):
@@ -208,16 +201,8 @@ def grid_of_gammas(estimator: Any, rows: Rows) -> npt.NDArray[np.float64] | None
     return np.geomspace(scale / SPAN, scale * SPAN, n) if n > 1 else np.array([scale])
 
 
-def mean_scores(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The means over the folds, of sets of features × folds × C's."""
-    means: npt.NDArray[np.float64] = scores.mean(axis=1)
-    if not np.isfinite(means).any():
-        raise ValueError("no score is a number: nothing can be chosen by it")
-    return means
-
-
 def best_of(means: npt.NDArray[np.float64], Cs: npt.NDArray[np.float64]) -> tuple[int, int]:
-    """The numbers of the set of features and of the C with the best mean score; of equal ones, the smallest C.
+    """The indices of the γ and the C of the best of the mean scores, with the smallest C if several are equal.
 
     Examples
     --------
@@ -231,7 +216,7 @@ def best_of(means: npt.NDArray[np.float64], Cs: npt.NDArray[np.float64]) -> tupl
 
 
 def warn_of_short(estimator: Any, short: npt.NDArray[np.bool_]) -> None:
-    """Warn if fits with what was chosen fell short; those with other parameters no longer matter."""
+    """Warn if fits with the chosen parameters fell short of `tol`."""
     if short.any():
         warn(
             f"{type(estimator).__name__}: {short.sum()} of {len(short)} fits in folds fell short of tol "
@@ -245,8 +230,8 @@ def warn_of_short(estimator: Any, short: npt.NDArray[np.bool_]) -> None:
 
 
 def folds_of(estimator: Any, rows: Rows, encoded: Encoded) -> list[Fold]:
-    """Folds of scikit-learn's `check_cv`; each must have every class to train on, and something to score."""
-    from sklearn.model_selection import check_cv  # brings half of scikit-learn with it
+    """Folds of scikit-learn's `check_cv`; each must train on every class and hold out rows of positive weight."""
+    from sklearn.model_selection import check_cv  # slow to import
 
     classes, codes, cv = encoded.meaning.classes, encoded.meaning.codes, estimator.cv
     m = len(codes)
@@ -290,8 +275,8 @@ def score_folds(
     seed: int,
     scorer: "Scorer",
     tick: Callable[[], None],
-) -> Table:
-    """A path over the C's for each fold; the folds in parallel."""
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The score of each fold and C, and whether its fit fell short of `tol`; folds run in parallel."""
     stops, stop = Stops(model.tol, model.max_iter), threading.Event()
 
     def path(k: int) -> tuple[list[float], list[bool]]:
@@ -309,7 +294,7 @@ def score_folds(
                 tick()
                 if stop.is_set():
                     break
-        except BaseException:  # only one thread is told of Ctrl-C
+        except BaseException:  # Ctrl-C is raised in one thread only
             stop.set()
             raise
         given = lams.tolist()
@@ -317,57 +302,39 @@ def score_folds(
 
     with data.threads.blas_limited(working=True):
         found = data.threads.run(path, [(k,) for k in range(len(folds))])
-    return Table(np.array([scores for scores, _ in found]), np.array([short for _, short in found]))
+    return np.array([scores for scores, _ in found]), np.array([short for _, short in found])
 
 
 def in_fold(model: Any, rows: Rows, encoded: Encoded, data: Any, fold: Fold) -> tuple[Dataset, Classes]:
-    """The rows with the weights that they have in a fold, on one thread; and the classes with theirs."""
+    """The rows with their weights in a fold, on one thread, and the classes with theirs."""
     given = np.where(fold.training, 1.0 if rows.sample_weight is None else rows.sample_weight, 0.0)
     meaning = encoded.meaning
-    if isinstance(model.class_weight, str):  # "balanced" is by the rows to train on
+    if isinstance(model.class_weight, str):  # "balanced" counts the training rows
         meaning = meaning.with_class_weight(model.class_weight, given)
     weights = as_weights(meaning.row_weights(given), len(given))
     return data.with_weights(weights).with_threads(ALONE), meaning
 
 
-class PredictedClassifier(ClassifierMixin, BaseEstimator):
-    """A fitted classifier whose scores are known."""
-
-    def __init__(self, classes: Any, scores: Any) -> None:
-        self.classes, self.scores = classes, scores
-        self.classes_ = classes
-
-    def fit(self, X: Any, y: Any) -> "PredictedClassifier":
-        return self
-
-    def decision_function(self, X: Any) -> Any:
-        return self.scores
-
-    def predict(self, X: Any) -> Any:
-        scores = self.scores
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-
 class Scorer:
-    """Scores held-out rows as scikit-learn does. A scorer that is a function of one's own gets the rows."""
+    """Scores held-out rows as scikit-learn does; only a scorer that is a callable of the user gets the rows."""
 
     def __init__(self, scoring: Any, rows: Rows) -> None:
         from sklearn.metrics import check_scoring, get_scorer
 
         self.sample_weight = rows.sample_weight
-        self.scorer = check_scoring(PredictedClassifier(None, None), "accuracy" if scoring is None else scoring)
-        made = type(get_scorer("accuracy"))  # what scikit-learn makes of a metric looks at predictions only
+        self.scorer = check_scoring(KnownScores(None, None), "accuracy" if scoring is None else scoring)
+        made = type(get_scorer("accuracy"))  # made from metrics, these use predictions only
         self.X = None if isinstance(self.scorer, made) else rows.matrix
 
     def score(self, scores: npt.NDArray[np.float64], held_out: Vector, meaning: Classes) -> float:
-        """The score of the held-out rows, given a column of scores for each problem; weights count as in the fit."""
+        """The score of the held-out rows, weighted as in the fit, given a column of scores for each problem."""
         classes, codes = meaning.classes, meaning.codes[held_out]
-        model = PredictedClassifier(classes, scores[:, 0] if scores.shape[1] == 1 else scores)
+        model = KnownScores(classes, scores[:, 0] if scores.shape[1] == 1 else scores)
         X = held_out[:, None] if self.X is None else self.X[held_out]
         weights = 1.0 if self.sample_weight is None else self.sample_weight[held_out]
         if meaning.weights is not None:
             weights = weights * meaning.weights[codes]
-        # a function of one's own is (estimator, X, y): it knows no weights
+        # a callable of the user has the arguments (estimator, X, y) and no weights
         given = {} if np.ndim(weights) == 0 or self.X is not None else {"sample_weight": weights}
         try:
             return float(self.scorer(model, X, classes[codes], **given))

@@ -5,10 +5,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from primalsvm.data import Block, as_block, check_columns, thread_pool
+from primalsvm.data import Block, as_block, thread_pool
 from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
+from primalsvm.estimators.loading import check_matrix
 from primalsvm.estimators.parameters import draw_seed, store_parameters
 from primalsvm.maps.features import feature_matrix
 from primalsvm.maps.fourier import Form, FourierMap, Frequencies, fourier_map
@@ -108,8 +109,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         -------
         self
         """
-        check_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = check_matrix(self, X)
         rows = as_block(X)
         self.map_, landmarks = self.build(X, rows, precision_for(rows), draw_seed(self.random_state))
         if landmarks is not None:
@@ -128,9 +128,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         ndarray of shape (n_samples, n_components), float32 for float32 input
         """
         check_is_fitted(self, "map_")
-        check_columns(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=False)
-        rows = as_block(X)
+        rows = as_block(check_matrix(self, X, reset=False))
         precision = precision_for(rows)
         needed = rows.shape[0] * self.map_.n_components * precision.itemsize
         check_fits(needed, "the mapped features", "transform fewer rows at a time, or use fewer components")

@@ -1,4 +1,4 @@
-"""Warnings that point at the line outside this package that has led to them."""
+"""Warnings that point at the line of the user's code."""
 
 import os
 import sys

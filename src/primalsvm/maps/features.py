@@ -1,11 +1,10 @@
-"""φ of many rows: a data set of features, kept in memory or computed again in each pass; scores without keeping any."""
+"""φ of many rows, kept in memory or computed again in each pass."""
 
 from typing import Any
 
 import numpy as np
 
 from primalsvm.data import (
-    EQUAL_WEIGHTS,
     Block,
     Dense,
     FeatureMap,
@@ -13,15 +12,14 @@ from primalsvm.data import (
     LocalDataset,
     Mapped,
     ThreadPool,
-    Vector,
     Weights,
     Whitened,
 )
 from primalsvm.maps.kernels import Matrix
 from primalsvm.maps.nystroem import NystroemMap
 
-ROWS_AT_ONCE = 512  # with 1,024 features 2 MB in single precision, which stays in the cache
-ROWS_PER_LANDMARK = 200  # from which on whitening all rows costs more than whitening those that need it
+ROWS_AT_ONCE = 512  # with 1,024 features in single precision they take 2 MB, which stay in the cache
+ROWS_PER_LANDMARK = 200  # from which on whitening all rows costs more than whitening those that are needed
 SLOTS = 256  # rows of a stream that are mapped together
 
 
@@ -49,15 +47,10 @@ def mapped_dataset(
     budget: float,
     passes_only: bool = False,
 ) -> LocalDataset:
-    """The data set of the features of some rows.
+    """The data set of φ(x) for weighted rows.
 
-    Parameters
-    ----------
-    feature_map, block, weights : φ, and the rows with their weights
-    threads : compute the features now, and work on the data set later
-    dtype : of the features
-    budget : bytes that may be kept; features that take more are computed again in each pass
-    passes_only : whether the solver looks at all rows at once. Then k(S, x) of many rows is kept, without the whitening
+    Features that take more bytes than the budget are computed again in each pass. If the solver makes passes over all
+    rows only, k(S, x) of many rows is kept without the whitening.
     """
     m, size = block.shape[0], dtype.itemsize
     if passes_only and isinstance(feature_map, NystroemMap):
@@ -70,17 +63,11 @@ def mapped_dataset(
     return Mapped(feature_map, block, dtype, weights, threads)
 
 
-def scores(feature_map: FeatureMap, W: Vector, block: Block, threads: ThreadPool) -> Vector:
-    """⟨w, φ(x)⟩ of every row and a vector w, or each row w_k of a matrix; each row is mapped once, and none is kept."""
-    found: Vector = Mapped(feature_map, block, W.dtype, EQUAL_WEIGHTS, threads).scores(W)
-    return found
-
-
 def stream_features(feature_map: FeatureMap, block: Block, position: int) -> Matrix:
-    """φ of rows of a stream, the first of which is its row number `position`: the same bits however the stream is cut.
+    """φ of a batch of a stream whose first row is number `position`; the same bits for every division into batches.
 
-    BLAS may round differently for matrices of another shape. So each row is put into the slot that its number says, in
-    a block of fixed shape.
+    BLAS rounds differently for matrices of other shapes. Therefore each row is put into a block of fixed shape, at the
+    place that follows from its number.
     """
     m = block.shape[0]
     parts = []
@@ -88,7 +75,7 @@ def stream_features(feature_map: FeatureMap, block: Block, position: int) -> Mat
     while first < m:
         slot = (position + first) % SLOTS
         n = min(SLOTS - slot, m - first)
-        around = first + np.clip(np.arange(SLOTS) - slot, 0, n - 1)  # fill up with rows of the stream: any others may
-        parts.append(feature_map.block(block.take(around))[slot : slot + n])  # be beyond what the kernel is made for
+        around = first + np.clip(np.arange(SLOTS) - slot, 0, n - 1)  # fill up with rows of the stream, as others
+        parts.append(feature_map.block(block.take(around))[slot : slot + n])  # may be outside the kernel's domain
         first += n
     return np.concatenate(parts)

@@ -4,15 +4,15 @@
     offset   φ(x) = √(2/d) [cos(⟨ν₁, x⟩ + β₁), …, cos(⟨ν_d, x⟩ + β_d)]               β uniform on [0, 2π]
     pair     φ(x) = √(2/d) [cos⟨ν₁, x⟩, …, cos⟨ν_{d/2}, x⟩, sin⟨ν₁, x⟩, …]            ‖φ(x)‖ = 1; half the projections
 
-With d odd, the last of the cosines has no sine and gets an offset.
+If d is odd, the last cosine has an offset instead of a sine.
 
 Gaussian exp(−γ‖s − t‖²): ν ~ N(0, 2γ I). Laplacian exp(−γ‖s − t‖₁): Cauchy of scale γ in each coordinate.
 
 Orthogonal frequencies (Yu et al. 2016): in groups of n, orthogonal directions with the lengths of Gaussian vectors.
-Each is still a Gaussian vector, so the features are unbiased, with less variance. For the Laplacian each coordinate is
-then taken from the Gaussian to the Cauchy distribution by its quantile.
+Each is still a Gaussian vector, so the features are unbiased, with less variance. For the Laplacian kernel, each
+coordinate is then mapped from the Gaussian to the Cauchy distribution by the quantile function.
 
-The frequencies depend on n, d and the seed alone: an online learner needs no data to start.
+The frequencies depend on n, d and the seed only: learning from a stream needs no data to start.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ Form = Literal["pair", "offset"]
 class FourierMap:
     """φ, fixed by its frequencies."""
 
-    frequencies: Points  # one ν a column
+    frequencies: Points  # a column for each ν
     offsets: Vector  # β; 0 for a cosine with a sine
-    n_components: int  # d; those beyond the number of frequencies are the sines of the first ones
+    n_components: int  # d; features beyond the number of frequencies are sines
     unit_length: ClassVar[bool] = True  # E‖φ(x)‖² = k(x, x) = 1, whatever the rows are
 
     def block(self, rows: Block) -> Matrix:
@@ -49,7 +49,7 @@ class FourierMap:
         return found
 
     def scorer(self, gamma: Vector) -> "tuple[FourierMap, Vector]":
-        """A map and weights with the scores ⟨γ, φ(x)⟩."""
+        """A map and weights that give the scores ⟨γ, φ(x)⟩."""
         return self, gamma
 
 
@@ -76,8 +76,8 @@ def fourier_map(
     if not isinstance(kernel, Gaussian | Laplacian):
         raise ValueError(f"Fourier features exist here for the Gaussian and the Laplacian kernel, not for {kernel!r}")
     count = -(-n_components // 2) if form == "pair" else n_components
-    draw = orthogonal_normals if frequencies == "orthogonal" else normals
-    standard = draw(n_features, count, rng)
+    shape = n_features, count
+    standard = orthogonal_normals(*shape, rng) if frequencies == "orthogonal" else rng.standard_normal(shape)
     if isinstance(kernel, Gaussian):
         columns = np.sqrt(2.0 * kernel.gamma) * standard
     else:
@@ -87,16 +87,11 @@ def fourier_map(
     return FourierMap(as_points(columns.T.astype(precision)), offsets.astype(precision), n_components)
 
 
-def normals(n: int, count: int, rng: np.random.Generator) -> Matrix:
-    """Independent standard normal columns."""
-    return rng.standard_normal((n, count))
-
-
 def orthogonal_normals(n: int, count: int, rng: np.random.Generator) -> Matrix:
     """Standard normal columns, orthogonal in groups of n."""
     groups = []
     for first in range(0, count, n):
-        size = min(n, count - first)  # with many features, n × n would not fit into memory
+        size = min(n, count - first)  # n × n may not fit into memory
         directions, triangle = np.linalg.qr(rng.standard_normal((n, size)))
         directions *= np.sign(np.diag(triangle))  # so that they are uniform on the sphere
         groups.append(directions * np.sqrt(rng.chisquare(n, size=size)))

@@ -5,12 +5,12 @@
     ChiSquared    exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)),  s, t ≥ 0
     Polynomial    (γ ⟨s, t⟩ + c₀)^p
     Linear        ⟨s, t⟩
-    Callable      what a function of two matrices returns
-    Precomputed   the rows are rows of the kernel matrix already
+    Callable      a function of two matrices given by the user
+    Precomputed   the rows are rows of the kernel matrix
 
-Each is a sum over features of some term(sⱼ, tⱼ), then a function of the sum. For CSR rows only the stored entries are
-visited: the sum for a row of zeros is known beforehand, and each entry adds term(sⱼ, tⱼ) − term(0, tⱼ). The inner
-product of dense rows is BLAS's.
+The first five are functions of a sum over features of term(sⱼ, tⱼ). For CSR rows only the stored entries are visited:
+the sum for a row of zeros is computed once, and each entry adds term(sⱼ, tⱼ) − term(0, tⱼ). BLAS computes the inner
+products of dense rows.
 """
 
 from collections.abc import Callable as Function
@@ -26,22 +26,22 @@ from primalsvm.options import check_integer, check_number
 
 Matrix: TypeAlias = npt.NDArray[Any]
 
-FAR = 10.0  # ‖mean‖² / variance of points that are far from the origin
+FAR = 10.0  # ‖mean‖²/variance above which points are far from the origin
 
 
 class Points(NamedTuple):
-    """Points t, one a column: what rows are compared with."""
+    """The second arguments t of a kernel, as columns."""
 
     columns: Matrix  # n × s, C-contiguous, float32 or float64
     squared_norms: Vector  # ‖t‖²
-    centre: Vector | None = None  # the columns are t − centre, so rows are shifted alike
+    centre: Vector | None = None  # that is subtracted from the columns, and from rows
 
 
 def as_points(values: Matrix, precision: np.dtype[Any] | None = None, centred: bool = False) -> Points:
-    """Points from a matrix with one of them a row, in the given precision (None: its own).
+    """Points from the rows of a matrix, in the given precision (None: that of the matrix).
 
-    `centred`: far from the origin, distances come out of ‖s‖² − 2⟨s, t⟩ + ‖t‖² as differences of large numbers, so the
-    origin is moved to the points. (In double precision there are digits to spare.)
+    With `centred`, the origin is moved to points in single precision that are far from it, as ‖s‖² − 2⟨s, t⟩ + ‖t‖²
+    would be a small difference of large numbers.
     """
     values = np.asarray(values)
     precision = values.dtype if precision is None else precision
@@ -55,14 +55,8 @@ def as_points(values: Matrix, precision: np.dtype[Any] | None = None, centred: b
     return Points(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
 
 
-def to_double(points: Points) -> Points:
-    """The same points in double precision."""
-    columns = points.columns.astype(np.float64)
-    return points._replace(columns=columns, squared_norms=np.einsum("js,js->s", columns, columns))
-
-
 class Kernel(Protocol):
-    """k, as a solver or a map sees it."""
+    """A kernel function k."""
 
     def between(self, rows: Block, points: Points) -> Matrix:
         """k(xᵢ, tⱼ) for every row and point, in the precision of the points."""
@@ -155,11 +149,11 @@ def products(rows: Block, points: Points) -> Matrix:
     return found
 
 
-def squared_norms(rows: Block) -> Vector:
-    """‖xᵢ‖², in double precision."""
-    out = np.empty(rows.shape[0])
-    squared_norms_of(rows, np.arange(out.shape[0]), out)
-    return out
+def exponential(found: Matrix, gamma: float) -> Matrix:
+    """exp(−γ d) for distances d, in place; rounding errors below 0 count as 0."""
+    found *= -gamma
+    np.minimum(found, 0, out=found)
+    return np.exp(found, out=found)
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
@@ -198,8 +192,10 @@ class Gaussian:
             rows = Dense((values - points.centre).astype(points.columns.dtype, copy=False))
         found = products(rows, points)
         precision = found.dtype.type
-        of_points = points.squared_norms.astype(precision)
-        gaussian_exponents(found, squared_norms(rows).astype(precision), of_points, precision(self.gamma))
+        squared_norms = np.empty(rows.shape[0])
+        squared_norms_of(rows, np.arange(rows.shape[0]), squared_norms)
+        of_rows, of_points = squared_norms.astype(precision), points.squared_norms.astype(precision)
+        gaussian_exponents(found, of_rows, of_points, precision(self.gamma))
         return np.exp(found, out=found)
 
 
@@ -214,15 +210,12 @@ class Laplacian:
 
     def between(self, rows: Block, points: Points) -> Matrix:
         """The exponential of −γ times the sum of distances."""
-        found = sums(Distance(), rows, points, np.abs(points.columns).sum(axis=0))
-        found *= -self.gamma
-        np.minimum(found, 0, out=found)
-        return np.exp(found, out=found)
+        return exponential(sums(Distance(), rows, points, np.abs(points.columns).sum(axis=0)), self.gamma)
 
 
 @dataclass(frozen=True)
 class ChiSquared:
-    """exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)), for features that are not negative."""
+    """exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)) for nonnegative features."""
 
     gamma: float
 
@@ -234,10 +227,7 @@ class ChiSquared:
         values = rows.matrix().data if rows.sparse else rows.matrix()
         if values.size and values.min() < 0:
             raise ValueError("the chi2 kernel needs features that are not negative")
-        found = sums(RelativeSquare(), rows, points, points.columns.sum(axis=0))
-        found *= -self.gamma
-        np.minimum(found, 0, out=found)
-        return np.exp(found, out=found)
+        return exponential(sums(RelativeSquare(), rows, points, points.columns.sum(axis=0)), self.gamma)
 
 
 @dataclass(frozen=True)
@@ -251,11 +241,11 @@ class Polynomial:
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
         check_integer("degree", self.degree)
-        check_number("degree", self.degree)  # not so large that it is no double
+        check_number("degree", self.degree)  # raises if it is too large for a double
         check_number("coef0", self.coef0)
 
     def between(self, rows: Block, points: Points) -> Matrix:
-        """A power of inner products."""
+        """The power of the inner products."""
         found = products(rows, points)
         found *= self.gamma
         found += self.coef0
@@ -273,12 +263,12 @@ class Linear:
 
 @dataclass(frozen=True)
 class Callable:
-    """A function of two matrices (rows of X, rows of Y) that returns the matrix of k(x, y), as scikit-learn's SVC."""
+    """A function of two matrices that returns the matrix of k(x, y) of their rows, as in scikit-learn's SVC."""
 
     function: Function[[Any, Any], Any]
 
     def between(self, rows: Block, points: Points) -> Matrix:
-        """What the function returns, checked."""
+        """The validated result of the function."""
         returned: Any = self.function(rows.matrix(), points.columns.T)
         if hasattr(returned, "toarray"):
             returned = returned.toarray()
@@ -293,7 +283,7 @@ class Callable:
 
 @dataclass(frozen=True, eq=False)
 class Precomputed:
-    """The rows are rows of the kernel matrix already; the points are these of its columns."""
+    """The rows are rows of the kernel matrix; the points are given by the indices of its columns."""
 
     columns: Vector
 
@@ -306,5 +296,5 @@ class Precomputed:
 
 
 def precision_for(rows: Block) -> np.dtype[Any]:
-    """The precision that kernels of these rows are computed in: double for double, else single."""
+    """The precision in which kernels of these rows are computed: double for double, else single."""
     return np.dtype(np.float64 if rows.dtype == np.float64 else np.float32)

@@ -8,8 +8,8 @@
 
 Cost: O(s³) for the factorisation, s kernel values and s d multiplications a row: O(s³ + s m (n + d)) for m rows.
 
-Which eigenvalues are kept. The projection qᵢᵀ k(S, x) is of size Dᵢ/√s, and its rounding up to ε ‖k(S, x)‖ with ε the
-precision's: relative to the feature, ε D₁/Dᵢ. Features are kept as long as that is at most a tenth: Dᵢ ≥ 10 ε D₁.
+Which eigenvalues are kept: the projection qᵢᵀ k(S, x) has size Dᵢ/√s and a rounding error of up to ε ‖k(S, x)‖ with the
+machine precision ε, which is ε D₁/Dᵢ relative to the feature. Features are kept if this is at most 1/10: Dᵢ ≥ 10 ε D₁.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ import numpy as np
 import scipy.linalg
 
 from primalsvm.data import Block, Vector
-from primalsvm.maps.kernels import Kernel, Matrix, Points, to_double
+from primalsvm.maps.kernels import Kernel, Matrix, Points, as_points
 
-NOISE = 10.0  # features are kept as long as their rounding is at most one part in so many
+NOISE = 10.0  # features are kept if their relative rounding error is at most 1/NOISE
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class KernelValues:
         return self.kernel.between(rows, self.points)
 
     def scorer(self, alpha: Vector) -> "tuple[KernelValues, Vector]":
-        """A map and weights with the scores Σ α_l k(t_l, x)."""
+        """A map and weights that give the scores Σ α_l k(t_l, x)."""
         return self, alpha
 
 
@@ -69,7 +69,7 @@ class NystroemMap:
         return KernelValues(self.kernel, self.points)
 
     def scorer(self, gamma: Vector) -> tuple[KernelValues, Vector]:
-        """A cheaper map and weights with the same scores: k(S, x) and α_S."""
+        """A cheaper map and weights that give the same scores: k(S, x) and α_S."""
         return self.kernel_values, self.expansion(gamma)
 
     def expansion(self, gamma: Vector) -> Vector:
@@ -85,8 +85,8 @@ def fit_nystroem(
 
     Parameters
     ----------
-    threshold : eigenvalues below this share of the largest are dropped; None: ten times the precision's ε
-    rank : keep at most so many
+    threshold : eigenvalues below this share of the largest are dropped; None is ten times the machine precision
+    rank : maximum number of eigenvalues to keep
 
     Raises
     ------
@@ -94,7 +94,8 @@ def fit_nystroem(
         If no eigenvalue is kept, or the kernel matrix has NaN or infinity.
     """
     precision = points.columns.dtype
-    gram = kernel.between(landmarks, to_double(points))
+    doubles = as_points(points.columns.T, np.dtype(np.float64))._replace(centre=points.centre)
+    gram = kernel.between(landmarks, doubles)
     if not np.isfinite(gram).all():
         raise ValueError("the kernel matrix of the landmarks has NaN or infinity: scale the features")
     eigenvalues, vectors = scipy.linalg.eigh((gram + gram.T) / 2, driver="evd", overwrite_a=True, check_finite=False)

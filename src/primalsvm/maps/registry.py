@@ -8,14 +8,14 @@ from primalsvm.maps.fourier import FourierMap
 from primalsvm.maps.kernels import Callable, ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
 
-NAMED_KERNELS: dict[str, Any] = {  # by the names that estimators know; their fields are parameters of estimators
+NAMED_KERNELS: dict[str, Any] = {  # by the values of the parameter `kernel`; their fields are parameters as well
     "rbf": Gaussian,
     "laplacian": Laplacian,
     "chi2": ChiSquared,
     "poly": Polynomial,
     "linear": Linear,
 }
-KERNELS: dict[str, type] = {  # by the names of their classes, for files, which hold no functions
+KERNELS: dict[str, type] = {  # by the names of their classes, for files, which cannot hold functions
     kind.__name__: kind for kind in (*NAMED_KERNELS.values(), Precomputed)
 }
 MAPS: dict[str, type] = {kind.__name__: kind for kind in (FourierMap, KernelValues, NystroemMap)}

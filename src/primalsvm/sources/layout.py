@@ -1,35 +1,35 @@
-"""How the rows of a file become features: which columns of a table, and how text numbers them.
+"""How the rows of a file become features: from which columns of a table, and how text numbers them.
 
-A layout is found in the file that a model is trained on, and is applied to every file that the model sees later. It is
-made of plain values, so that it can be stored in a model file or in the header of a cache.
+A layout is found in the training file and applied to all later files. It consists of plain values, so that model files
+and the headers of caches can hold it.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-MANY = 1000  # categories: a text column with more of them is an identifier rather than a property
-DENSE_FEATURES = 64  # up to so many features a dense row is short, and kernels go through it fastest
-SPARSE_FROM = 4  # features for each that may be other than 0; CSR takes 12 bytes for these, a dense row 8 for all
+MANY = 1000  # categories; a text column with more is an identifier
+DENSE_FEATURES = 64  # up to so many features kernels are fastest on dense rows
+SPARSE_FROM = 4  # features for each that may differ from 0; CSR takes 12 bytes for these, a dense row 8 for all
 
-LARGEST_WHOLE = 2.0**53  # from here on, a double does not tell neighbouring whole numbers apart
+LARGEST_WHOLE = 2.0**53  # from which on doubles do not represent all whole numbers
 
 TargetKind = Literal["integer", "real", "bool", "text"]
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The columns of a table as features: the numbers first, then for each text column one feature a category.
+    """The columns of a table as features: first the numeric columns, then a feature for each category of text columns.
 
     Parameters
     ----------
-    numeric : the columns of numbers; false and true count as 0 and 1
-    categorical : the columns of text, each with its sorted categories; the feature "column=category" is 1 where the
-        column holds this category and 0 elsewhere, so that a category that is not listed gives zeros only
+    numeric : the columns of numbers; false and true are 0 and 1
+    categorical : the columns of text, each with its sorted categories. The feature "column=category" is 1 for this
+        category and 0 for others; a category that is not listed gives zeros
     target : the column of labels
     target_kind : "integer", "real", "bool" or "text"
     classes : the sorted labels, if they are text; else empty
@@ -39,7 +39,7 @@ class TableLayout:
     >>> layout = TableLayout(("age",), (("colour", ("blue", "red")),), "label", "integer")
     >>> layout.feature_names
     ('age', 'colour=blue', 'colour=red')
-    >>> TableLayout.from_dict(layout.to_dict()) == layout
+    >>> layout_from_dict(layout_to_dict(layout)) == layout
     True
     """
 
@@ -69,7 +69,7 @@ class TableLayout:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that features are made of."""
+        """The columns that become features."""
         return (*self.numeric, *(name for name, _ in self.categorical))
 
     @property
@@ -84,40 +84,18 @@ class TableLayout:
 
     @property
     def sparse(self) -> bool:
-        """Whether rows are kept sparse: the layout alone decides, so that all its tables give the same kind."""
+        """Whether rows are sparse; depends on the layout only, so that all tables give the same kind of matrix."""
         return self.n_features > max(DENSE_FEATURES, SPARSE_FROM * len(self.columns))
 
     @property
     def row_bytes(self) -> int:
-        """How much memory a row takes at most: its values, with their indices if it is sparse, and its label."""
+        """The maximum number of bytes of a row: its values, their indices if it is sparse, and its label."""
         return 8 + (12 * len(self.columns) + 4 if self.sparse else 8 * self.n_features)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The layout as a dictionary that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Self:
-        """The layout that `to_dict` gave, through JSON or not.
-
-        Raises
-        ------
-        ValueError
-            If it is anything else.
-        """
-        _expect(isinstance(found, Mapping), "a mapping is needed")
-        _expect(set(found) == {field.name for field in fields(cls)}, "its names are not those of a layout")
-        categorical = _tuple(found["categorical"])
-        if isinstance(categorical, tuple):
-            pairs = (_tuple(pair) for pair in categorical)
-            categorical = tuple(tuple(map(_tuple, pair)) if isinstance(pair, tuple) else pair for pair in pairs)
-        rest = {name: _tuple(value) for name, value in found.items() if name != "categorical"}
-        return cls(categorical=categorical, **rest)
 
 
 @dataclass(frozen=True)
 class SvmlightLayout:
-    """How svmlight/LIBSVM text numbers its features: from 0 on, or from 1."""
+    """Whether svmlight/LIBSVM text numbers its features from 0 or from 1."""
 
     zero_based: bool
 
@@ -130,24 +108,25 @@ Layout: TypeAlias = TableLayout | SvmlightLayout
 
 
 def layout_to_dict(layout: Layout | None) -> dict[str, Any] | None:
-    """The layout as a dictionary that JSON can hold."""
+    """A layout as a dictionary for JSON."""
     return None if layout is None else {"kind": type(layout).__name__, **asdict(layout)}
 
 
 def layout_from_dict(found: Any) -> Layout | None:
-    """The layout that `layout_to_dict` gave; a ValueError if it is anything else."""
+    """The layout of a dictionary from `layout_to_dict`, possibly through JSON; a ValueError if it is invalid."""
     if found is None:
         return None
     _expect(isinstance(found, Mapping), "a mapping is needed")
-    fields_ = {name: value for name, value in found.items() if name != "kind"}
-    if found.get("kind") == "SvmlightLayout" and set(fields_) == {"zero_based"}:
-        return SvmlightLayout(fields_["zero_based"])
+    given = {name: _tuple(value) for name, value in found.items() if name != "kind"}
+    if found.get("kind") == "SvmlightLayout" and set(given) == {"zero_based"}:
+        return SvmlightLayout(**given)
     _expect(found.get("kind") == "TableLayout", "its kind is unknown")
-    return TableLayout.from_dict(fields_)
+    _expect(set(given) == {field.name for field in fields(TableLayout)}, "its names are not those of a layout")
+    return TableLayout(**given)
 
 
 def codes_of(layout: Layout | None, y: Any) -> npt.NDArray[np.float64]:
-    """Labels as the numbers that a cache keeps: themselves, or their places among the classes of a layout."""
+    """Labels as numbers for a cache: unchanged, or if they are text, their indices among the classes of the layout."""
     if isinstance(layout, TableLayout) and layout.target_kind == "text":
         places: npt.NDArray[np.float64] = np.searchsorted(np.array(layout.classes), y).astype(np.float64)
         return places
@@ -160,7 +139,7 @@ def codes_of(layout: Layout | None, y: Any) -> npt.NDArray[np.float64]:
 
 
 def names_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """The names of the classes that the numbers of a cache stand for; None: they stand for themselves."""
+    """The names of the classes if the labels of a cache are indices of classes; else None."""
     if not isinstance(layout, TableLayout) or layout.target_kind != "text":
         return None
     _expect(bool(((codes >= 0) & (codes < len(layout.classes))).all()), "there are labels without a class")
@@ -168,7 +147,7 @@ def names_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any]
 
 
 def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels from the numbers that a cache keeps."""
+    """The labels of a cache, from the numbers that it holds."""
     if not isinstance(layout, TableLayout) or layout.target_kind == "real":
         return codes
     names = names_of(layout, codes)
@@ -179,7 +158,7 @@ def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any
 
 
 def alike(first: Layout | None, second: Layout | None) -> bool:
-    """Whether two layouts make the same features, as far as is known."""
+    """Whether two layouts give the same features, as far as is known."""
     if first is None or second is None:
         return True
     if isinstance(first, TableLayout) and isinstance(second, TableLayout):
@@ -187,8 +166,9 @@ def alike(first: Layout | None, second: Layout | None) -> bool:
     return first == second
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _tuple(value: Any, depth: int = 3) -> Any:
+    """Tuples in place of the lists of JSON, down to the depth of a layout."""
+    return tuple(_tuple(one, depth - 1) for one in value) if depth and isinstance(value, list | tuple) else value
 
 
 def _expect(fine: bool, problem: str) -> None:
@@ -200,7 +180,7 @@ def _expect_texts(values: Any, what: str) -> None:
     _expect(isinstance(values, tuple) and all(isinstance(value, str) for value in values), f"{what} must hold names")
     try:
         "".join(values).encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell and Arrow cannot hold
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and Arrow cannot
         raise ValueError(f"this is not a layout of a table: {what} holds what is not Unicode") from None
 
 

@@ -20,7 +20,7 @@ from primalsvm.sources.texts import FormatError, beginning, reader_of
 
 @dataclass(frozen=True)
 class SvmlightFile(Source):
-    """A file of svmlight/LIBSVM text; see `read_svmlight`. The path `-` is standard input, which is read once."""
+    """A file of svmlight/LIBSVM text; see `read_svmlight`. The path `-` is standard input."""
 
     path: Path
     n_features: int | None = None

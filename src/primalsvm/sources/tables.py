@@ -1,6 +1,6 @@
-"""Tables as rows: numbers are taken as they are, text becomes one feature a category (see `layout`).
+"""Tables as sources of rows: numbers are features, and so is each category of a text column (see `layout`).
 
-Nothing is filled in, skipped or guessed: what cannot be used is an error that names the file, the column and the row.
+No value is imputed or skipped: values that cannot be used raise an error that names the file, the column and the row.
 Rows are counted from 1, without the header.
 """
 
@@ -21,8 +21,8 @@ from primalsvm.sources.layout import LARGEST_WHOLE, MANY, Layout, TableLayout, T
 from primalsvm.sources.source import Source
 from primalsvm.sources.texts import FormatError
 
-SHOWN = 10  # names or values that an error lists
-AT_ONCE = 1 << 24  # bytes of rows that are put together when all are asked for
+SHOWN = 10  # names or values that a message lists
+AT_ONCE = 1 << 24  # bytes of the blocks that `to_arrays` joins
 TRUTHS = {"true", "false", "1", "0"}
 
 
@@ -30,20 +30,20 @@ TRUTHS = {"true", "false", "1", "0"}
 class TableFile(Source):
     """A table in a file: CSV (.csv, .tsv, also .gz, .bz2, .xz, .zst), Parquet (.parquet), Arrow (.arrow, .feather).
 
-    CSV text begins with a line that names the columns. Blanks around names and values do not count. A column of which
-    every value is a number, or true or false, is one of numbers; a missing value is left blank or spelled as Arrow and
-    pandas know it (NA, NaN, null, …).
+    CSV text begins with a line that names the columns. Blanks around names and values are ignored. A column is numeric
+    if all values are numbers, or all are true or false. Missing values are empty or spelled as in Arrow and pandas (NA,
+    NaN, null, …).
 
     Parameters
     ----------
     path : the file
-    target : the column of labels; None: the layout says it
-    layout : which columns become which features; None: all columns do, as `layout_used` finds by going through the
-        file once. A layout given is applied to the columns of the same names, in whatever order they are: others do not
-        count; a category that is not in the layout gives zeros; without the target, y is None
-    drop : columns to leave out; to drop the target of a layout is to read the file as one without labels
-    delimiter : between the values of CSV text; None: a tab in .tsv files, else a comma. With a delimiter, a file of any
-        suffix is CSV text
+    target : the column of labels; None if a layout is given
+    layout : which columns become which features. None uses all columns, and reads the file once to find the layout. A
+        given layout is applied to the columns of the same names in any order: others are ignored, a category that is
+        not in the layout gives zeros, and y is None if there is no target
+    drop : columns to leave out; a dropped target of a layout makes a table without labels
+    delimiter : between the values of CSV text. None is a tab in .tsv files, else a comma. With a delimiter, a file of
+        any suffix is CSV text
     """
 
     path: Path
@@ -67,11 +67,11 @@ class TableFile(Source):
 
     @classmethod
     def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
-        """By the suffix; with a delimiter, any file is a table."""
+        """Whether the suffix is that of a table, or a delimiter is given."""
         return plain_suffix(path) in FORMATS or options.get("delimiter") is not None
 
     def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> Self:
-        """The table with the columns and categories of the training."""
+        """The table with the columns and categories of the model."""
         if self.layout is not None:
             return self
         if not isinstance(layout, TableLayout):
@@ -81,7 +81,7 @@ class TableFile(Source):
 
     @cached_property
     def layout_used(self) -> TableLayout:
-        """The layout given, or the one found in the file."""
+        """The given layout, or the one found in the file."""
         return self.layout if self.layout is not None else self._find_layout()
 
     @property
@@ -94,7 +94,7 @@ class TableFile(Source):
         return _join(list(self.blocks(AT_ONCE)))
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, npt.NDArray[Any] | None]]:
-        """The rows in the order of the file, as matrices and labels of about so many bytes each."""
+        """Rows and labels in the order of the file, about `n_bytes` at a time."""
         layout, columns = self.layout_used, columns_of(self.path, self.delimiter)
         labelled = layout.target in columns and layout.target not in self.drop
         names = [*layout.columns, *([layout.target] if labelled else [])]
@@ -106,8 +106,10 @@ class TableFile(Source):
             start = 0
             while start < batch.num_rows:
                 piece = batch.slice(start, at_once - held)
-                place = Place(self.path, seen)
-                parts.append((_features(piece, layout, place), _labels(piece, layout, place) if labelled else None))
+                position = Position(self.path, seen)
+                parts.append(
+                    (_features(piece, layout, position), _labels(piece, layout, position) if labelled else None)
+                )
                 start, held, seen = start + piece.num_rows, held + piece.num_rows, seen + piece.num_rows
                 if held == at_once:
                     yield _join(parts)
@@ -163,7 +165,7 @@ class TableFile(Source):
         )
 
     def _check_columns(self, names: Sequence[str], columns: dict[str, Any]) -> None:
-        """Refuse columns that are not there, and those that can be no features."""
+        """Raise a FormatError if columns are missing, or are neither numbers nor text."""
         missing = [name for name in names if name not in columns or name in self.drop]
         if missing:
             what = "the column" if len(missing) == 1 else f"{len(missing)} columns, among them"
@@ -176,9 +178,8 @@ class TableFile(Source):
                 )
 
     def _scan(self, names: Sequence[str]) -> "dict[str, Content]":
-        """Go through columns of text once, and note what they hold."""
-        # text in Parquet and Arrow is meant to be text
-        parse = format_of(self.path, self.delimiter) == "CSV"
+        """Read columns of text once, to find what they hold."""
+        parse = format_of(self.path, self.delimiter) == "CSV"  # text in Parquet and Arrow is not parsed as numbers
         found = {name: Content(parse, parse and name == self.target) for name in names}
         rows = 0
         for batch in batches_of(self.path, names, self.delimiter) if names else ():
@@ -190,7 +191,7 @@ class TableFile(Source):
         return found
 
     def _check_categories(self, name: str, values: set[str]) -> None:
-        """Refuse text that makes no sensible features."""
+        """Raise a FormatError if text is not categorical."""
         advice = f"leave it out with drop=({name!r},)"
         if not values:
             raise FormatError(f"{self.path}, column {name!r} holds no values: {advice}")
@@ -206,7 +207,7 @@ class TableFile(Source):
 
 @dataclass
 class Content:
-    """What a column of text holds, as far as it has been seen: whether numbers, whole ones, and which values."""
+    """What a column of text holds so far: whether only numbers, or whole numbers, and its different values."""
 
     number: bool
     whole: bool
@@ -216,39 +217,39 @@ class Content:
         self.parse = self.number
 
     def add(self, column: Any) -> None:
-        """Look at some more rows."""
+        """Read some more rows."""
         self.number = self.number and _can_be(column, "double")
         self.whole = self.whole and _can_be(column, "int64")
-        if len(self.values) <= MANY:  # so that a column which turns out to be text later has all its categories
+        if len(self.values) <= MANY:  # also of numbers, as later rows may show that the column is text
             self.values.update(column.drop_null().unique().cast("large_string").to_pylist())
 
     def kind(self) -> TargetKind:
-        """What the column is."""
+        """The kind of the column."""
         if self.number:
             return "integer" if self.whole else "real"
         return "bool" if self.parse and {value.lower() for value in self.values} <= TRUTHS else "text"
 
 
-class Place(NamedTuple):
-    """Where a batch is: its file, and how many rows come before."""
+class Position(NamedTuple):
+    """The position of a batch in a file."""
 
     path: Path
-    before: int
+    before: int  # rows before the batch
 
     def refuse(self, row: int, column: str, problem: str) -> NoReturn:
-        """Raise an error that names file, row and column."""
+        """Raise a FormatError that names file, row and column."""
         raise FormatError(f"{self.path}, row {self.before + row + 1}, column {column!r}: {problem}")
 
 
-# ---- what a column can be --------------------------------------------------------------------------------------------
+# ---- kinds of columns ------------------------------------------------------------------------------------------------
 
 
 def _kind_of(kind: Any, is_target: bool) -> TargetKind:
-    """What a column of a usable Arrow type is."""
+    """The kind of a column of a usable Arrow type."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
-        # categories are features of their own even if they are numbers, but a label is what it is
+        # categories are separate features even if they are numbers, but labels keep their type
         return _kind_of(kind.value_type, is_target) if is_target else "text"
     if is_text(kind):
         return "text"
@@ -260,7 +261,7 @@ def _kind_of(kind: Any, is_target: bool) -> TargetKind:
 def _is_usable(kind: Any) -> bool:
     from pyarrow import types
 
-    if types.is_dictionary(kind):  # not of floats, which are no categories
+    if types.is_dictionary(kind):  # floats are not categories
         inner = kind.value_type
         return bool(is_text(inner) or types.is_integer(inner) or types.is_boolean(inner))
     numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
@@ -270,13 +271,13 @@ def _is_usable(kind: Any) -> bool:
 def _can_be(column: Any, kind: str) -> bool:
     try:
         column.cast(kind)
-    except ValueError:  # of which Arrow's own error is one
+    except ValueError:  # the base class of Arrow's error
         return False
     return True
 
 
 def _is_date(text: str) -> bool:
-    """Whether a text is a date or a time in ISO 8601, as far as one can tell it from a number or a code."""
+    """Whether a text is a date or a time in ISO 8601 with separators, as others look like numbers."""
     parse = datetime.fromisoformat if "-" in text else time.fromisoformat if ":" in text else None
     if parse is None:
         return False
@@ -290,18 +291,18 @@ def _is_date(text: str) -> bool:
 # ---- from columns to arrays ------------------------------------------------------------------------------------------
 
 
-def _features(batch: Any, layout: TableLayout, place: Place) -> Any:
+def _features(batch: Any, layout: TableLayout, position: Position) -> Any:
     """The features of a batch."""
     m, p = batch.num_rows, len(layout.numeric)
     values = np.ones((m, len(layout.columns)))
     indices = np.empty((m, len(layout.columns)), np.int32)
     indices[:, :p] = np.arange(p)
     for j, name in enumerate(layout.numeric):
-        values[:, j] = _numbers(batch.column(name), name, place)
+        values[:, j] = _numbers(batch.column(name), name, position)
     first = p
     for j, (name, categories) in enumerate(layout.categorical, p):
-        codes = _codes(batch.column(name), categories, name, place)
-        values[codes < 0, j] = 0.0  # a category that the layout does not know
+        codes = _codes(batch.column(name), categories, name, position)
+        values[codes < 0, j] = 0.0  # a category that is not in the layout
         indices[:, j] = first + np.maximum(codes, 0)
         first += len(categories)
     if not layout.sparse:
@@ -315,16 +316,16 @@ def _features(batch: Any, layout: TableLayout, place: Place) -> Any:
     return sp.csr_matrix((values[counts], indices[counts], indptr), shape=(m, layout.n_features), copy=False)
 
 
-def _labels(batch: Any, layout: TableLayout, place: Place) -> npt.NDArray[Any]:
-    """The labels of a batch: whole numbers, numbers, truth values or texts, as the layout says."""
+def _labels(batch: Any, layout: TableLayout, position: Position) -> npt.NDArray[Any]:
+    """The labels of a batch, of the kind of the layout's target."""
     name, column = layout.target, batch.column(layout.target)
     if layout.target_kind == "text":
-        codes = _codes(column, layout.classes, name, place)
+        codes = _codes(column, layout.classes, name, position)
         if codes.min(initial=0) < 0:
             row = int(np.argmax(codes < 0))
-            place.refuse(row, name, f"{column[row].as_py()!r} is none of the classes {_list_names(layout.classes)}")
+            position.refuse(row, name, f"{column[row].as_py()!r} is none of the classes {_list_names(layout.classes)}")
         return np.array(layout.classes)[codes]
-    values = _numbers(column, name, place)
+    values = _numbers(column, name, position)
     if layout.target_kind == "real":
         return values
     if layout.target_kind == "bool":
@@ -333,29 +334,29 @@ def _labels(batch: Any, layout: TableLayout, place: Place) -> npt.NDArray[Any]:
         strange, wanted = (values != np.rint(values)) | (np.abs(values) >= LARGEST_WHOLE), "a whole number below 2^53"
     if strange.any():
         row = int(np.argmax(strange))
-        place.refuse(row, name, f"expected {wanted}, but found {column[row].as_py()!r}")
+        position.refuse(row, name, f"expected {wanted}, but found {column[row].as_py()!r}")
     return values.astype(np.bool_ if layout.target_kind == "bool" else np.int64)
 
 
-def _numbers(column: Any, name: str, place: Place) -> Vector:
+def _numbers(column: Any, name: str, position: Position) -> Vector:
     """A column as finite numbers."""
-    _refuse_missing(column, name, place)
+    _refuse_missing(column, name, position)
     if is_text(column.type):
-        column = _parse_column(column, name, place)
+        column = _parse_column(column, name, position)
     values: Vector = column.cast("double", safe=False).to_numpy(zero_copy_only=False)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         if np.isnan(values[row]):
-            _refuse_value(row, name, place)
-        place.refuse(row, name, "the value is infinite, or too large for a double")
+            _refuse_value(row, name, position)
+        position.refuse(row, name, "the value is infinite, or too large for a double")
     return values
 
 
-def _codes(column: Any, categories: Sequence[str], name: str, place: Place) -> npt.NDArray[np.int64]:
-    """The number of each value among the categories; −1 if it is none of them."""
-    _refuse_missing(column, name, place)
+def _codes(column: Any, categories: Sequence[str], name: str, position: Position) -> npt.NDArray[np.int64]:
+    """The index of each value among the categories; −1 if it is none of them."""
+    _refuse_missing(column, name, position)
     if str(column.type) in ("halffloat", "float", "double") or str(column.type).startswith("decimal"):
-        place.refuse(0, name, f"expected text, but found numbers of the type {column.type}")
+        position.refuse(0, name, f"expected text, but found numbers of the type {column.type}")
     encoded = column.cast("large_string").dictionary_encode()
     number = {category: code for code, category in enumerate(categories)}
     known = np.array([number.get(value, -1) for value in encoded.dictionary.to_pylist()], np.int64)
@@ -363,28 +364,28 @@ def _codes(column: Any, categories: Sequence[str], name: str, place: Place) -> n
     return codes
 
 
-def _refuse_missing(column: Any, name: str, place: Place) -> None:
+def _refuse_missing(column: Any, name: str, position: Position) -> None:
     if column.null_count:
-        _refuse_value(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), name, place)
+        _refuse_value(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), name, position)
 
 
-def _refuse_value(row: int, name: str, place: Place) -> NoReturn:
-    place.refuse(row, name, f"the value is missing; fill it in, drop the row, or drop the column: drop=({name!r},)")
+def _refuse_value(row: int, name: str, position: Position) -> NoReturn:
+    position.refuse(row, name, f"the value is missing; fill it in, drop the row, or drop the column: drop=({name!r},)")
 
 
-def _parse_column(column: Any, name: str, place: Place) -> Any:
+def _parse_column(column: Any, name: str, position: Position) -> Any:
     """Text as numbers or truth values."""
     for kind in ("double", "bool"):
         try:
             return column.cast(kind)
-        except ValueError:  # of which Arrow's own error is one
+        except ValueError:  # the base class of Arrow's error
             continue
     row = _first_strange(column)
-    place.refuse(row, name, f"expected a number, but found {column[row].as_py()!r}")
+    position.refuse(row, name, f"expected a number, but found {column[row].as_py()!r}")
 
 
 def _first_strange(column: Any) -> int:
-    """The first value that is not a number, by bisection."""
+    """The index of the first value that is not a number, by bisection."""
     start, stop = 0, len(column)
     while stop - start > 1:
         middle = (start + stop) // 2
@@ -396,7 +397,7 @@ def _first_strange(column: Any) -> int:
 
 
 def _join(parts: Sequence[tuple[Any, npt.NDArray[Any] | None]]) -> tuple[Any, npt.NDArray[Any] | None]:
-    """Matrices and labels put together."""
+    """Matrices and labels, concatenated."""
     if len(parts) == 1:
         return parts[0]
     matrices = [X for X, _ in parts]
@@ -406,6 +407,6 @@ def _join(parts: Sequence[tuple[Any, npt.NDArray[Any] | None]]) -> tuple[Any, np
 
 
 def _list_names(names: Sequence[str]) -> str:
-    """Some names for an error: not more than can be read."""
+    """The first names for a message, and the number of the others."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(repr, names[:SHOWN])) + more
