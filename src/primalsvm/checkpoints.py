@@ -1,8 +1,8 @@
-"""Checkpoints: a run's state in a file, every so many seconds, from which it goes on to the same bits.
+"""Checkpoints: files with the state of a run, from which it continues to the same bits.
 
-The file has the format of model files (`persistence`): it is written atomically, and a checksum tells damage. It also
-says which run it is of: the problems, the solver, the rows. When to write is decided by the clock, what is written is
-not. The checksum tells damage, not malice: a checkpoint is for whoever has written it.
+The format is that of model files (`persistence`): files are written atomically and have a checksum. A checkpoint also
+identifies the run by its problems, solver and rows. The clock decides when checkpoints are written, but not their
+contents. The checksum protects against damage, not against manipulation.
 """
 
 import os
@@ -27,22 +27,24 @@ OTHERS = (Snapshot, Record, Trace, Evaluation, Solution, Certificate, Status, Ba
 
 
 def known_parts() -> dict[str, type]:
-    """The classes whose objects may be parts of a checkpoint."""
+    """The classes whose objects may be part of a checkpoint."""
     others: dict[str, type] = {part.__name__: part for part in OTHERS}
     return {**SOLVERS, **STATES, **others}
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Keep the state of a run in a file, so that it can go on after it was stopped.
+    """Store the state of a run in a file, so that it can be continued after an interruption.
 
-    Of a fit of several problems, those that had ended before it was stopped stay as they are.
+    If a fit consists of several problems, those that were solved before the interruption are not solved again.
 
     Parameters
     ----------
-    path : the file
-    every : seconds between two checkpoints
-    resume : go on from the file if it is there
+    path : str or Path
+    every : float, default=60.0
+        Seconds between two checkpoints.
+    resume : bool, default=False
+        Continue from the file if it exists.
 
     Examples
     --------
@@ -64,13 +66,13 @@ class Checkpoint:
 
 
 class CheckpointWriter:
-    """Writes the snapshots of `drive`: its `on_snapshot`.
+    """Writes the snapshots of `drive`, as its `on_snapshot`.
 
     Parameters
     ----------
-    checkpoint : where, and how often
-    run : what the run is of, from `identity`
-    library : the version of the library that writes
+    checkpoint : the path and the interval
+    run : from `identity`
+    library : the version of the library
     """
 
     def __init__(self, checkpoint: Checkpoint, run: dict[str, str], library: str) -> None:
@@ -83,12 +85,12 @@ class CheckpointWriter:
             raise OSError(f"there is no folder {str(self.path.parent)!r} to write the checkpoint to")
 
     def read_snapshot(self) -> Snapshot | None:
-        """Where to go on from; None: from the beginning.
+        """The snapshot to continue from; None: start from the beginning.
 
         Raises
         ------
         ModelError
-            If the file is damaged, of another version of the library, or of another run.
+            If the file is damaged, or written by another version of the library or another run.
         """
         if not (self.checkpoint.resume and self.path.exists()):
             return None
@@ -113,19 +115,19 @@ class CheckpointWriter:
             content, known = {"run": self.run, "snapshot": snapshot}, known_parts()
             write_model(self.path, KIND, content, known, self.library, schema_of(known), KIND)
             self.last, self.checked = time.monotonic(), True
-        elif not self.checked:  # after the first chunk: a state that cannot be written should not be lost after hours
+        elif not self.checked:  # after the first chunk: raise early if the state cannot be written
             check_known({"snapshot": snapshot}, known_parts(), KIND)
             self.checked = True
 
 
 def check_solver(solver: JointSolver) -> None:
-    """Raise a ModelError unless checkpoints can hold the solver, or those of a sequence."""
+    """Raise a ModelError if checkpoints cannot hold the solver, or one of a sequence."""
     for one in [stage.solver for stage in getattr(solver, "stages", ())] or [solver]:
         check_known({"solver": one.solver if isinstance(one, Several) else one}, known_parts(), KIND)
 
 
 def identity(objectives: Objectives, solver: JointSolver, stops: Stops, seed: int) -> dict[str, str]:
-    """What has to be the same for a run to go on: all that decides its steps, but for the number of threads."""
+    """What must be equal to continue a run: all that determines its steps except for the number of threads."""
     data, problem = objectives.data, objectives[0].problem
     own = solver.solver if isinstance(solver, Several) else solver
     targets = [data.to_array(objectives[k].y) for k in range(len(objectives))]

@@ -1,4 +1,4 @@
-"""Classes as codes, and codes as the signs of one-vs-rest problems."""
+"""Classes as indices, and indices as signs of one-vs-rest problems."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 def label_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """The sorted classes and each row's index into them: `np.unique`, without its sort for two numbers.
+    """The sorted classes and the index of the class of each row: `np.unique`, without sorting for two numbers.
 
     Examples
     --------
@@ -24,9 +24,9 @@ def label_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.i
 
 
 def class_signs(codes: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[Any]:
-    """±1 in a column for each problem: one for two classes, and for more a column for each, against the rest.
+    """±1 for each row and problem: one column for two classes, else one for each class against the rest.
 
-    A code of −1 is that of a row of no class.
+    The code of a row without a class is −1.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def class_signs(codes: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[Any]
 
 
 def as_signs(present: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-    """+1 where a row has a label and −1 where not, in a column for each label; float64 if it is one only.
+    """+1 if a row has a label and −1 if not, in a column for each label; float64 if there is only one.
 
     Examples
     --------

@@ -2,13 +2,13 @@
 
     header   {"format": 1, "library": "0.1.0", "kind": "LinearSVC", "sha256": "…", "content": {…}}
 
-`content` is a tree of plain values. What is not plain is marked: {"array": name} is a tensor of the file, {"type":
-name, "fields": …} an object of one of a set of known classes, and so on. Reading makes arrays and such objects and runs
-nothing from the file; a file that is cut, changed or from the future is refused by name. No array is used twice, and
-nothing is larger than what the file has of it: a small file cannot ask for much memory.
+`content` is a tree of plain values. Other values are tagged: {"array": name} is a tensor of the file, {"type": name,
+"fields": …} an object of one of a set of known classes, and so on. Reading creates arrays and such objects, and never
+runs code from the file. Truncated or modified files, and those of later versions, raise a ModelError. No array is used
+twice and no value is larger than its representation in the file, so a small file cannot require much memory.
 
-Writes are atomic. Checkpoints are files of the same kind; as their parts change from version to version, the header
-also has the `schema` of the parts that were known.
+Writes are atomic. Checkpoints have the same format; as their parts change from version to version, the header also
+holds the `schema` of the known parts.
 """
 
 import dataclasses
@@ -27,11 +27,11 @@ from primalsvm.atomic import atomic_write
 
 FORMAT = 1
 KEY = "primalsvm"
-MODEL = "model file"  # what messages call the file
-DEEPEST = 50  # levels of a tree
-LARGEST_STRINGS = 1 << 24  # bytes of an array of strings, which are all as long as the longest
-LONGEST_REASON = 200  # characters
-HOMES = {  # where classes are registered, by a method that their objects have
+MODEL = "model file"  # its name in messages
+DEEPEST = 50  # levels of a tree, so that a damaged file cannot exhaust the stack
+LARGEST_STRINGS = 1 << 24  # bytes of an array of strings, each of which takes as much as the longest
+LONGEST_REASON = 200  # characters of an error's message that are shown
+HOMES = {  # where classes are registered, by an attribute of their objects
     "dual_step": "losses.registry.LOSSES",
     "advance": "solvers.registry.SOLVERS",
     "worth_evaluating": "solvers.registry.STATES",
@@ -41,11 +41,11 @@ HOMES = {  # where classes are registered, by a method that their objects have
 
 
 class ModelError(ValueError):
-    """A model that cannot be saved, or a file that is not a whole model."""
+    """A model that cannot be saved, or a file that is not a complete model."""
 
 
 class Model(NamedTuple):
-    """What a file holds."""
+    """The contents of a model file."""
 
     kind: str
     content: dict[str, Any]
@@ -56,7 +56,7 @@ class Model(NamedTuple):
 
 
 class _Packer:
-    """Plain values from objects; arrays are set aside."""
+    """Turns objects into trees of plain values, and collects their arrays."""
 
     def __init__(self, known: Mapping[str, type], what: str) -> None:
         self.what = what
@@ -115,7 +115,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _unpack(tree: Any, arrays: dict[str, np.ndarray], known: Mapping[str, type], depth: int = 0) -> Any:
-    """Objects from plain values; an array is taken out when it is used."""
+    """Objects from a tree of plain values; each array is removed from `arrays` when it is used."""
     if depth > DEEPEST:
         raise ModelError("it is nested too deeply")
     if tree is None or isinstance(tree, bool | int | float | str):
@@ -174,7 +174,7 @@ def _digest(content: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def check_known(values: Mapping[str, Any], known: Mapping[str, type], what: str = MODEL) -> None:
-    """Raise a ModelError if there is something among these values that files cannot hold."""
+    """Raise a ModelError if files cannot hold one of these values."""
     packer = _Packer(known, what)
     for name, value in values.items():
         packer.pack(value, name)
@@ -192,7 +192,7 @@ def write_model(
     schema: str = "",
     what: str = MODEL,
 ) -> None:
-    """Write a model, completely or not at all; a `schema` becomes part of the header."""
+    """Write a model file atomically; a `schema` becomes part of the header."""
     from safetensors.numpy import save
 
     packer = _Packer(known, what)
@@ -205,19 +205,19 @@ def write_model(
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """The header of a model file; empty if it is no model file."""
+    """The header of a model file; empty if the file is not one."""
     from safetensors import safe_open
 
     try:
         with safe_open(path, framework="np") as file:
             header = json.loads((file.metadata() or {})[KEY])
-    except Exception:  # whatever a reader of foreign bytes raises: what it cannot read is no model file
+    except Exception:  # foreign bytes may raise anything: such a file is not a model file
         return {}
     return header if isinstance(header, dict) else {}
 
 
 def schema_of(known: Mapping[str, type]) -> str:
-    """A text that changes with the names of these classes, and of their fields.
+    """A digest of the names of these classes and of their fields.
 
     Examples
     --------
@@ -235,12 +235,12 @@ def schema_of(known: Mapping[str, type]) -> str:
 def read_model(
     path: str | os.PathLike[str], kinds: Collection[str], known: Mapping[str, type], what: str = MODEL
 ) -> Model:
-    """Read a model of one of these kinds.
+    """Read a model file of one of these kinds.
 
     Raises
     ------
     ModelError
-        If the file is not a model, is damaged, or is of a later version.
+        If the file is not a model file, is damaged, or has a later version.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -272,12 +272,12 @@ def read_model(
         tree = json.loads(header["content"])
         content = {name: _unpack(part, arrays, known) for name, part in tree.items()}
         return Model(kind, content, str(header["library"]))
-    except Exception as error:  # parts made of what they were not meant for may raise anything
+    except Exception as error:  # invalid parts may raise anything
         raise ModelError(f"{path} is damaged: {reason(error)}") from None
 
 
 def reason(error: Exception) -> str:
-    """What an error says of a damaged file, in one line that is not too long."""
+    """The message of an error about a damaged file, in one line of limited length."""
     said = " ".join(str(error).split()) or "no reason is given"
     if not isinstance(error, ModelError):
         said = f"{type(error).__name__}: {said}"

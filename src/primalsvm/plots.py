@@ -1,4 +1,4 @@
-"""Pictures. matplotlib is imported when one is drawn, not before."""
+"""Figures. matplotlib is imported when one is drawn."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ PRIMAL, DUAL, GAP = "#0b6e99", "#d9730d", "#6b6b6b"
 
 
 def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
-    """How a solve came to its end: P and D closing in on P*, and the relative gap between them.
+    """Plot the convergence of a fit: P and D over time, and the relative gap between them.
 
     Parameters
     ----------
     history : structured array
         `history_` of an estimator, or `trace` of a `Solution`.
     ax : matplotlib Axes or None
-        Where to draw; None makes a new figure. The relative gap gets a logarithmic axis of its own on the right.
+        Axes to draw on; None makes a new figure. The relative gap has a logarithmic axis on the right.
 
     Returns
     -------
@@ -40,12 +40,12 @@ def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
     if history.shape[0] == 0:
         raise ValueError("the history holds no certified evaluation (was it a fit with certify=False?)")
     if ax is None:
-        # Not pyplot: a figure of our own needs no display, is no global state and is freed like any object.
+        # Without pyplot, a figure needs no display, is not global state and is freed like any object.
         from matplotlib.figure import Figure
 
         ax = Figure(figsize=(7.5, 4.2), layout="constrained").subplots()
     seconds, primal, dual = history["seconds"], history["primal"], history["dual"]
-    # As in a certificate: the best P and the best D so far.
+    # The best P and the best D so far, as in a certificate.
     best, bound = np.minimum.accumulate(primal), np.maximum.accumulate(dual)
     relative = (best - bound) / np.maximum(np.maximum(abs(best), abs(bound)), np.finfo(float).tiny)
 
@@ -68,7 +68,7 @@ def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
     right.tick_params(axis="y", which="both", colors=GAP)
     right.grid(axis="y", color="#e6e6e6", linewidth=0.8)
     right.margins(y=0.08)
-    # The grid of the right axis lies below the curves of the left one, which are drawn on top.
+    # Draw the curves of the left axis above the grid of the right one.
     ax.set_zorder(right.get_zorder() + 1)
     ax.patch.set_visible(False)
     for axes in (ax, right):
@@ -80,7 +80,7 @@ def convergence(history: npt.NDArray[Any], ax: "Axes | None" = None) -> "Axes":
 
 
 def save(ax: "Axes", path: str | Path) -> None:
-    """Save the picture that `ax` is part of; the ending of the name chooses the format.
+    """Save the figure of `ax`; the suffix of the path determines the format.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The bounds of the papers, as functions, and their inverse: how many steps suffice.
+"""The bounds of the papers as functions, and their inverse: the number of steps that suffices.
 
 Pegasos (Shalev-Shwartz, Singer and Srebro 2007) minimises f(w) = λ/2 ‖w‖² + (1/m) Σ max(0, 1 − yᵢ⟨w, xᵢ⟩) with steps of
 length 1/(λt); R is the length of the longest row, T the number of steps. Its sub-gradients are bounded by
@@ -6,13 +6,13 @@ length 1/(λt); R is the length of the longest row, T the number of steps. Its s
     G = √λ + R      with the projection onto the ball of radius 1/√λ (there λ‖w‖ ≤ √λ)
     G = 2R          without it (Zhou, Lemma 3.5: ‖w‖ ≤ R/λ)
 
-Zhou's analysis of it is about L(w) = E f(w; z), the error over fresh examples: D_T = Σ (L(w_t) − L(w*)), R_T is the
-regret, f is L-Lipschitz with values in [0, B].
+Zhou's analysis bounds L(w) = E f(w; z), the expected loss on new examples: D_T = Σ (L(w_t) − L(w*)), R_T is the regret,
+f is L-Lipschitz with values in [0, B].
 
 ASSET (Lee and Wright 2011) minimises any convex f over a set of radius D_X, with stochastic sub-gradients of root mean
 square D_G and steps D_X/(D_G √j); its output averages the iterates from N̄ = ⌈ρN⌉ on.
 
-Where a text has a slip, what it means is here, and the docstring says so. All bounds are of f(·) − f(w*) unless it says
+Errors in the texts are corrected here and noted in the docstrings. All bounds are for f(·) − f(w*) unless noted
 otherwise.
 """
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from primalsvm.options import check_integer, check_number
 
-LARGEST = 10**30  # steps that a plan may ask for
+LARGEST = 10**30  # steps of a plan, at most
 
 # ---- Pegasos ---------------------------------------------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ def lemma_1(lam: float, T: int, G: float) -> float:
 def theorem_1(lam: float, T: int, R: float = 1.0, projection: bool = True) -> float:
     """Average regret (1/T) Σ f(w_t; A_t) − f(w*; A_t) of Pegasos, T ≥ 3: c ln(T)/(λT).
 
-    c = G², which is the paper's (√λ + R)² with projection. It is Lemma 1, as (1 + ln T)/2 ≤ ln T from T = 3 on.
+    c = G², which is the paper's (√λ + R)² with projection. It follows from Lemma 1, as (1 + ln T)/2 ≤ ln T for T ≥ 3.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def theorem_1(lam: float, T: int, R: float = 1.0, projection: bool = True) -> fl
 
 
 def corollary_1(lam: float, T: int, R: float = 1.0, projection: bool = True) -> float:
-    """The average (1/T) Σ w_t, if every step looks at all rows (A_t = S): as Theorem 1.
+    """The bound of Theorem 1 for the average (1/T) Σ w_t, if every step uses all rows (A_t = S).
 
     Examples
     --------
@@ -79,7 +79,7 @@ def corollary_1(lam: float, T: int, R: float = 1.0, projection: bool = True) -> 
 
 
 def theorem_2(lam: float, T: int, R: float = 1.0, projection: bool = True) -> float:
-    """In expectation, a random one of w_1 … w_T, rows drawn independently (and so their average): as Theorem 1.
+    """The bound of Theorem 1 in expectation, for a random one of w_1 … w_T or their average, if rows are drawn i.i.d.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def theorem_2(lam: float, T: int, R: float = 1.0, projection: bool = True) -> fl
 
 
 def theorem_3(lam: float, T: int, delta: float, R: float = 1.0, projection: bool = True) -> float:
-    """With probability 1 − δ, a random one of w_1 … w_T: c ln(T)/(δλT), by Markov's inequality from Theorem 2.
+    """c ln(T)/(δλT), a bound for a random one of w_1 … w_T with probability 1 − δ, by Markov's inequality.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def theorem_3(lam: float, T: int, delta: float, R: float = 1.0, projection: bool
 
 
 def tries(delta: float) -> int:
-    """s = ⌈ln 1/δ⌉: so many tries, each of which fails with probability 1/e at most, fail together with δ at most.
+    """s = ⌈ln 1/δ⌉: the number of tries that all fail with probability at most δ, if each fails with at most 1/e.
 
     Examples
     --------
@@ -114,9 +114,9 @@ def tries(delta: float) -> int:
 
 
 def many_tries(lam: float, T: int, delta: float, R: float = 1.0, projection: bool = True) -> float:
-    """With probability 1 − δ, the best of s = ⌈ln 1/δ⌉ tries of T/s steps, a random iterate of each: c e s ln(T)/(λT).
+    """c e s ln(T)/(λT), a bound for the best of s = ⌈ln 1/δ⌉ tries with probability 1 − δ.
 
-    T is the total of all tries. (Theorem 3 with δ = 1/e for each.)
+    Each try takes T/s steps and returns a random iterate: Theorem 3 with δ = 1/e.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def many_tries(lam: float, T: int, delta: float, R: float = 1.0, projection: boo
     return math.e * s * theorem_1(lam, T, R, projection)
 
 
-# ---- Zhou's analysis: fresh examples ---------------------------------------------------------------------------------
+# ---- Zhou's analysis: new examples -----------------------------------------------------------------------------------
 
 
 def lemma_3_1(lam: float, L: float, excess: float) -> float:
@@ -146,7 +146,7 @@ def lemma_3_1(lam: float, L: float, excess: float) -> float:
 def lemma_3_2(sigma: float, b: float, delta: float) -> float:
     """Freedman: Σ X_t of martingale differences |X_t| ≤ b with Σ Var_t = σ² is at most max{2σ, 3b √ln(1/δ)} √ln(1/δ).
 
-    It holds with probability 1 − 4 ln(T) δ, for δ < 1/e and T ≥ 3. (The text lacks the last factor, and uses it.)
+    It holds with probability 1 − 4 ln(T) δ, for δ < 1/e and T ≥ 3. (The text omits the last factor, but uses it.)
 
     Examples
     --------
@@ -160,7 +160,7 @@ def lemma_3_2(sigma: float, b: float, delta: float) -> float:
 
 
 def confidence(T: int, delta: float) -> float:
-    """1 − 4 ln(T) δ: the probability with which Lemma 3.2 and Theorems 3.3 and 3.6 hold.
+    """The probability 1 − 4 ln(T) δ with which Lemma 3.2 and Theorems 3.3 and 3.6 hold.
 
     Examples
     --------
@@ -225,11 +225,11 @@ def value_bound(lam: float, R: float = 1.0) -> float:
 
 
 def theorem_3_6(lam: float, T: int, delta: float, R: float = 1.0) -> float:
-    """Mean excess D_T/T of Pegasos without projection over fresh examples, with probability 1 − 4 ln(T) δ.
+    """Mean excess D_T/T of Pegasos without projection on new examples, with probability 1 − 4 ln(T) δ.
 
     2R²(1 + ln T)/(λT) + 8R² √(1 + ln T) √ln(1/δ)/(λT) + max{32R²/λ, 9R²/λ + 6} ln(1/δ)/T
 
-    It is Theorem 3.3 with L = 2R, the regret of Theorem 3.4 and B of `value_bound`.
+    This is Theorem 3.3 with L = 2R, the regret of Theorem 3.4 and the B of `value_bound`.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def theorem_3_6(lam: float, T: int, delta: float, R: float = 1.0) -> float:
 
 
 def corollary_3_6_1(lam: float, T: int, delta: float, R: float = 1.0) -> float:
-    """Mean excess D_T/T with probability 1 − δ: Theorem 3.6 with δ/(4 ln T), which is O(ln(T/δ)/(λT)).
+    """Mean excess D_T/T with probability 1 − δ: Theorem 3.6 with δ/(4 ln T), O(ln(T/δ)/(λT)).
 
     Examples
     --------
@@ -254,7 +254,7 @@ def corollary_3_6_1(lam: float, T: int, delta: float, R: float = 1.0) -> float:
 
 
 def corollary_3_6_2(lam: float, T: int, delta: float, R: float = 1.0) -> float:
-    """L(w̄) − L(w*) of the average w̄ with probability 1 − δ: as Corollary 3.6.1, by Jensen's inequality.
+    """L(w̄) − L(w*) of the average w̄ with probability 1 − δ: Corollary 3.6.1 by Jensen's inequality.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def corollary_3_6_2(lam: float, T: int, delta: float, R: float = 1.0) -> float:
 
 
 def corollary_3_6_3(lam: float, T: int, delta: float, R: float = 1.0) -> float:
-    """L(w_t) − L(w*) of a random t with probability (1 − δ)/2 at least: twice Corollary 3.6.1, by Markov's inequality.
+    """L(w_t) − L(w*) of a random t with probability at least (1 − δ)/2: twice Corollary 3.6.1, by Markov's inequality.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def corollary_3_6_3(lam: float, T: int, delta: float, R: float = 1.0) -> float:
 
 
 def theorem_3_7(lam: float, T: int, R: float = 1.0) -> float:
-    """E[D_T/T] = O(ln T/(λT)): Corollary 3.6.1 with δ = 1/T, and where that fails no more than B.
+    """E[D_T/T] = O(ln T/(λT)): Corollary 3.6.1 with δ = 1/T, plus B with probability 1/T.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def theorem_3_7(lam: float, T: int, R: float = 1.0) -> float:
 
 
 def asset_constant(rho: float) -> float:
-    """C(ρ) = 2√ρ/(1 − ρ) + 1/2, which the paper leaves open.
+    """C(ρ) = 2√ρ/(1 − ρ) + 1/2, which the paper does not give.
 
     With x* and all iterates within 2 D_X of each other, Σ_{t ≥ N̄} η_t E[f(x^t) − f*] ≤ 2 D_X² + ½ D_G² Σ η_t²
     (Nemirovski, Juditsky, Lan and Shapiro 2009, § 2.2). Divide by Σ η_t ≥ (N − N̄ + 1) D_X/(D_G √N), and use
@@ -309,10 +309,10 @@ def asset_constant(rho: float) -> float:
 
 
 def asset_theorem_1(D_X: float, D_G: float, N: int, rho: float = 0.5) -> float:
-    """E f of ASSET's average from N̄ = ⌈ρN⌉ on, Theorem 1, eq. (28): about C(ρ) D_X D_G/√N̄.
+    """Expected error of ASSET's average from N̄ = ⌈ρN⌉ on, Theorem 1, eq. (28): about C(ρ) D_X D_G/√N̄.
 
-    Exactly (D_X D_G/√N) (2N/(N − N̄ + 1) + ½ √(N/N̄)), see `asset_constant`; where ρN is no whole number, that is a
-    little more.
+    The value is (D_X D_G/√N) (2N/(N − N̄ + 1) + ½ √(N/N̄)), see `asset_constant`, which is slightly larger if ρN is not
+    an integer.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def asset_theorem_1(D_X: float, D_G: float, N: int, rho: float = 0.5) -> float:
 
 
 def pegasos_operations(d: float, lam: float, epsilon: float, R: float = 1.0, projection: bool = True) -> float:
-    """Õ(d/(λε)): d operations (the non-zeros of a row) for each step that Theorem 2 asks for; no m in it.
+    """Õ(d/(λε)): d operations (the non-zeros of a row) for each step required by Theorem 2, for any number of rows.
 
     Examples
     --------
@@ -342,7 +342,7 @@ def pegasos_operations(d: float, lam: float, epsilon: float, R: float = 1.0, pro
 
 
 def nystroem_operations(s: int, m: int, n: int, d: int | None = None) -> float:
-    """O(s³ + s m (n + d)): eigenvectors of s landmarks, kernel values at m rows of n features, d ≤ s features kept.
+    """O(s³ + s m (n + d)) for s landmarks, m rows of n features, and d ≤ s features that are kept.
 
     Examples
     --------
@@ -356,22 +356,22 @@ def nystroem_operations(s: int, m: int, n: int, d: int | None = None) -> float:
 
 
 class Steps(NamedTuple):
-    """How many steps suffice: in all, and in how many tries; with the bound that says so."""
+    """A number of steps that suffices."""
 
-    iterations: int
+    iterations: int  # of all tries
     tries: int
-    bound: float
+    bound: float  # on f(w) − f(w*)
 
 
 def plan(lam: float, epsilon: float, delta: float | None = None, R: float = 1.0, projection: bool = True) -> Steps:
-    """The fewest steps of Pegasos after which theory promises f(w) − f(w*) ≤ ε.
+    """The smallest number of steps of Pegasos after which theory guarantees f(w) − f(w*) ≤ ε.
 
     Parameters
     ----------
     lam : λ
     epsilon : ε
-    delta : the promise holds with probability 1 − δ, for a random iterate (Theorem 3) or the best of ⌈ln 1/δ⌉ tries,
-        whichever takes fewer steps; None: in expectation, for the average or a random iterate (Theorem 2)
+    delta : the bound holds with probability 1 − δ, for a random iterate (Theorem 3) or the best of ⌈ln 1/δ⌉ tries,
+        whichever takes fewer steps. None: it holds in expectation, for the average or a random iterate (Theorem 2)
     R : the length of the longest row
     projection : whether steps are projected onto the ball of radius 1/√λ
 
@@ -390,7 +390,7 @@ def plan(lam: float, epsilon: float, delta: float | None = None, R: float = 1.0,
 
 
 def _fewest(bound: Callable[[int], float], epsilon: float, least: int, s: int) -> Steps:
-    """The first T from `least` on at which a falling bound is at most ε."""
+    """The smallest T ≥ `least` at which a decreasing bound is at most ε."""
     high = least
     while bound(high) > epsilon:
         high *= 2
@@ -398,7 +398,7 @@ def _fewest(bound: Callable[[int], float], epsilon: float, least: int, s: int) -
             raise ValueError(
                 f"theory asks for more than {LARGEST:.0e} steps to reach epsilon={epsilon!r}: ask for less"
             )
-    low = least - 1  # too few, or too few to be said anything of
+    low = least - 1  # too few, or below the range of the bound
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if bound(middle) <= epsilon else (middle, high)

@@ -1,4 +1,4 @@
-"""`primalsvm demo`: a problem of the size of RCV1, solved and proven."""
+"""`primalsvm demo`: solve a generated problem of the size of RCV1, with a certificate."""
 
 import time
 from collections.abc import Callable
@@ -11,12 +11,12 @@ import primalsvm
 
 T = TypeVar("T")
 
-LOOKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # epochs that the picture shows
+EPOCHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # after which the picture shows an evaluation
 
 
 def demo(
     rows: Annotated[int, typer.Option(min=1000, help="Documents to train on; a tenth more are held out.")] = 800_000,
-    lam: Annotated[float, typer.Option(help="λ, the strength of the regularisation.")] = 1e-5,
+    lam: Annotated[float, typer.Option(help="λ, the weight of the regularisation.")] = 1e-5,
     tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-3,
     n_jobs: Annotated[int, typer.Option("--jobs", help="Threads; -1 is all cores.")] = -1,
     output: Annotated[Path, typer.Option(help="Where to save the picture of the convergence.")] = Path("demo.png"),
@@ -38,7 +38,7 @@ def demo(
             result = work()
             return time.perf_counter() - begin, result
 
-    # A tiny problem of the same dtypes compiles every kernel; from the second run on they come from the disk.
+    # A tiny problem of the same dtypes compiles every kernel; later runs load them from the disk.
     def compile_kernels() -> None:
         tiny = text_like(m=2000, d=500, per_row=20)
         LinearSVC(lam=1e-2, n_jobs=n_jobs, random_state=0).fit(tiny.X, tiny.y).score(tiny.X_test, tiny.y_test)
@@ -50,8 +50,8 @@ def demo(
     model = LinearSVC(lam=lam, tol=tol, n_jobs=n_jobs, random_state=0)
     fitting, _ = measure("Training", lambda: model.fit(X, y))
     predicting, predicted = measure("Predicting", lambda: model.predict(X_test))
-    again = LinearSVC(lam=lam, tol=min(tol, 1e-5), n_jobs=n_jobs, random_state=0, solver=Watched(model.solver_, LOOKS))
-    measure("Training again, looking more often, for the picture", lambda: again.fit(X, y))
+    again = LinearSVC(lam=lam, tol=min(tol, 1e-5), n_jobs=n_jobs, random_state=0, solver=Watched(model.solver_, EPOCHS))
+    measure("Training again with more evaluations, for the picture", lambda: again.fit(X, y))
     save(convergence(again.history_), output)
 
     certificate = model.certificate_

@@ -1,4 +1,4 @@
-"""`primalsvm predict` and `primalsvm evaluate`: what a model says of rows."""
+"""`primalsvm predict` and `primalsvm evaluate`."""
 
 import sys
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def predict(
     rows: Rows,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A CSV file; without it, print.")] = None,
 ) -> None:
-    """Write the class and the score of every row (of a regression, the prediction; of novelty, the score), as CSV."""
+    """Write the class and the scores of every row as CSV, or the prediction of a regressor, or the score of a detector."""
     with sentences():
         from primalsvm.estimators.model_files import load
         from primalsvm.sources.opening import open as open_path
@@ -83,7 +83,7 @@ def _csv(rows: list[list[Any]]) -> str:
 
 
 def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson = False) -> None:
-    """Test a model on rows with labels."""
+    """Test a model on labelled rows."""
     with sentences():
         from primalsvm.estimators.model_files import load
 
@@ -91,7 +91,7 @@ def evaluate(model: Fitted, rows: Rows, target: Target = None, as_json: AsJson =
 
 
 def evaluation_of(clf: Any, rows: Path, target: str | None) -> dict[str, Any]:
-    """How many rows there are, and the share that a model gets wrong; of a regression, R²."""
+    """The number of rows and the error rate of a classifier, or R² of a regressor."""
     is_array = rows.suffix == ".npy"  # a table's target is part of the model
     source = open_source(rows, None, None, target if is_array else None, None)
     if not hasattr(clf, "score"):

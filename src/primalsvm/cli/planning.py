@@ -1,4 +1,4 @@
-"""`primalsvm plan`: how many steps of Pegasos theory asks for."""
+"""`primalsvm plan`."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from primalsvm.cli.showing import AsJson, sentences, show
 
 
 def plan(
-    lam: Annotated[float, typer.Option(help="λ, the strength of the regularisation.")],
+    lam: Annotated[float, typer.Option(help="λ, the weight of the regularisation.")],
     epsilon: Annotated[float, typer.Option(help="ε: how far P(w) may be above P*.")],
     delta: Annotated[
         float | None, typer.Option(help="δ: it may fail with this probability; else in expectation.")
@@ -19,7 +19,7 @@ def plan(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many steps of Pegasos theory asks for, whatever the number of rows."""
+    """Compute the number of steps of Pegasos that theory requires, which does not depend on the number of rows."""
     with sentences():
         from primalsvm.theory import plan as steps_for
 

@@ -1,4 +1,4 @@
-"""What the commands share: their arguments, errors as sentences, results as a table or as JSON."""
+"""What the commands share: arguments, messages, results as a table or as JSON."""
 
 import json
 import math
@@ -28,7 +28,7 @@ Based = Annotated[
 Target = Annotated[str | None, typer.Option(help="The column of labels of a table (of .npy: its number).")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column of a table to leave out; may be given again.")]
 
-# Errors speak to those who call from Python.
+# Messages of errors name the parameters of Python functions.
 SPELLINGS = (
     (r"drop=\('([^']*)',\)", r"--drop \1"),
     (r"n_features=(\w+)", r"--features \1"),
@@ -41,10 +41,10 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "M
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn what the user can mend into one sentence and exit code 1."""
+    """Turn errors that the user can correct into one sentence and exit code 1."""
     try:
         yield
-    except BrokenPipeError:  # the reader is gone; Python must not try again at its end
+    except BrokenPipeError:  # the reader has ended; Python must not flush again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     except (ValueError, TypeError, OSError, ImportError, MemoryError, AttributeError) as error:
@@ -56,7 +56,7 @@ def sentences() -> Iterator[None]:
 
 
 def sentence_of(error: Exception) -> str:
-    """What an error says, in one line.
+    """The message of an error, in one line.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def sentence_of(error: Exception) -> str:
 
 
 def writable(path: Path | None) -> None:
-    """Refuse a place that cannot be written to, before the work."""
+    """Raise a ValueError if a file cannot be written, before a long computation."""
     if path is None:
         return
     if path.is_dir():
@@ -87,7 +87,7 @@ def writable(path: Path | None) -> None:
 def open_source(
     rows: Path, features: int | None, zero_based: bool | None, target: str | None, drop: list[str] | None
 ) -> Any:
-    """The source at a path, with the options that were given."""
+    """The source at a path, with the options that are not None."""
     from primalsvm.sources.opening import open as open_path
 
     options: dict[str, Any] = {"n_features": features, "zero_based": zero_based, "target": target}
@@ -100,7 +100,7 @@ def open_source(
 
 
 def bytes_of(size: str) -> int:
-    """A number of bytes, written like 500MB, 2GiB or 1e9.
+    """Parse a number of bytes such as 500MB, 2GiB or 1e9.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def show(facts: dict[str, Any], as_json: bool) -> None:
 
 
 def format_fact(name: str, fact: Any) -> str:
-    """A result as people read it.
+    """A result as text.
 
     Examples
     --------
@@ -155,5 +155,5 @@ def format_fact(name: str, fact: Any) -> str:
 
 
 def label_text(label: Any) -> str:
-    """A label as a file shows it: whole numbers without a point."""
+    """A label as text, whole numbers without a decimal point."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

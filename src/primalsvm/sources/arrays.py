@@ -1,4 +1,4 @@
-"""NumPy and SciPy files as rows: a matrix with a column of labels (.npy), or a matrix and labels (.npz)."""
+"""NumPy and SciPy files as sources of rows: a matrix with a column of labels (.npy), or a matrix and labels (.npz)."""
 
 import zipfile
 import zlib
@@ -21,16 +21,16 @@ UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.
 
 @dataclass(frozen=True)
 class ArrayFile(Source):
-    """A `.npy` file with a matrix, one column of which is the target; or an `.npz` file with a matrix and labels `y`.
+    """A `.npy` file with a matrix, one column of which is the target, or an `.npz` file with a matrix and labels `y`.
 
-    In an `.npz` file the matrix is an array `X`, or the arrays that `scipy.sparse.save_npz` writes of a CSR matrix.
+    In an `.npz` file the matrix is an array `X`, or the arrays of a CSR matrix that `scipy.sparse.save_npz` writes.
     Nothing is unpickled.
 
     Parameters
     ----------
     path : the file
-    target : of a `.npy` file, the number of the column of labels; negative numbers count from the last
-    labelled : if not, all columns of a `.npy` file are features
+    target : for a `.npy` file, the index of the column of labels, which may be negative
+    labelled : if False, all columns of a `.npy` file are features
     """
 
     path: Path
@@ -53,21 +53,21 @@ class ArrayFile(Source):
 
     @classmethod
     def matches(cls, path: Path, options: Mapping[str, Any]) -> bool:
-        """By the suffix."""
+        """Whether the suffix is that of a NumPy file."""
         return path.suffix in (".npy", ".npz")
 
     def unlabelled(self) -> Self:
-        """The file, of which all columns are features where it is not said which one is the target."""
+        """The file, whose columns are all features if no target is given."""
         return replace(self, labelled=False) if self.target is None else self
 
     def memory_needed(self) -> int:
-        """About how many bytes all rows take: as many as the file, or more if it is compressed."""
+        """The size of the file, which compressed rows exceed."""
         return self.path.stat().st_size
 
     def blocks(self, n_bytes: int) -> Iterator[tuple[Any, npt.NDArray[Any] | None]]:
-        """The rows in order, as matrices and labels of about so many bytes each.
+        """Rows and labels in order, about `n_bytes` at a time.
 
-        A `.npy` file is mapped into memory; an `.npz` file, which is an archive, is read whole.
+        A `.npy` file is mapped into memory; an `.npz` file is an archive and read as a whole.
         """
         if self.path.suffix == ".npz":
             X: Any
@@ -84,7 +84,7 @@ class ArrayFile(Source):
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
-        """The file; what NumPy complains of becomes a sentence."""
+        """The open file; NumPy's errors are raised as FormatError."""
         with self.path.open("rb") as file:
             try:
                 yield file
@@ -94,7 +94,7 @@ class ArrayFile(Source):
                 raise FormatError(f"{self.path} cannot be read as a NumPy file: {error}") from None
 
     def _table(self) -> npt.NDArray[Any]:
-        """The matrix of a `.npy` file, target and all, mapped into memory."""
+        """The matrix of a `.npy` file including the target, mapped into memory."""
         with self._open():
             table: npt.NDArray[Any] = np.lib.format.open_memmap(self.path, mode="r")
         self._check_matrix(table)
@@ -158,7 +158,7 @@ class ArrayFile(Source):
 
 
 def _csr(arrays: dict[str, npt.NDArray[Any]]) -> sp.csr_matrix:
-    """The matrix of the arrays that SciPy writes; a ValueError if they are none."""
+    """The matrix of the arrays that SciPy writes; a ValueError if they are invalid."""
     kind = arrays["format"].item() if "format" in arrays else b"csr"
     if kind not in (b"csr", "csr"):
         raise ValueError(f"the matrix is stored as {kind!r}, not as 'csr'")

@@ -1,7 +1,7 @@
 """Tables as batches of plain Arrow columns: CSV text, Parquet, and Arrow IPC (Feather).
 
-Columns of CSV text come as text, without the blanks around it, and missing where it spells a missing value; what they
-hold is decided over the whole file (`tables`). Arrow's own guess is made on the first block, and fails on the rest.
+Columns of CSV files are returned as text without surrounding blanks, and null for missing values. `tables` decides from
+the whole file what they hold; Arrow would decide from the first block, and fail later.
 """
 
 import lzma
@@ -15,15 +15,15 @@ from typing import Any
 
 from primalsvm.sources.texts import FormatError, beginning, decompressor
 
-BLOCK = 1 << 22  # bytes of CSV text that are parsed at a time; a row must fit
-ROWS = 1 << 14  # of Parquet that are decoded at a time
+BLOCK = 1 << 22  # bytes of CSV text that are parsed at a time; no row may be longer
+ROWS = 1 << 14  # of Parquet files that are decoded at a time
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow IPC", ".feather": "Arrow IPC"}
-IPC_FILE = b"ARROW1"  # what an IPC file begins with; an IPC stream begins otherwise
+IPC_FILE = b"ARROW1"  # the first bytes of an IPC file; those of an IPC stream differ
 
 
 def format_of(path: Path, delimiter: str | None = None) -> str:
-    """The format of a table, by the suffix of its path; one with a delimiter is CSV whatever its suffix.
+    """The format of a table, from the suffix of its path; with a delimiter it is CSV.
 
     Examples
     --------
@@ -53,9 +53,9 @@ def columns_of(path: Path, delimiter: str | None = None) -> dict[str, Any]:
 
 
 def batches_of(path: Path, names: Sequence[str], delimiter: str | None = None) -> Iterator[Any]:
-    """These columns of a table, a record batch at a time, in the order of the file.
+    """Record batches of some columns of a table, in the order of the file.
 
-    Dictionaries are written out, and text is one Arrow type whatever it was.
+    Dictionaries are decoded, and all text is of the type `large_string`.
     """
     with _open_table(path, delimiter) as (_, read):
         for batch in read(list(names)):
@@ -63,7 +63,7 @@ def batches_of(path: Path, names: Sequence[str], delimiter: str | None = None) -
 
 
 def rows_about(path: Path, delimiter: str | None = None) -> int:
-    """How many rows a table has, about."""
+    """The approximate number of rows of a table."""
     if format_of(path, delimiter) == "Parquet":
         from pyarrow.parquet import read_metadata
 
@@ -91,7 +91,7 @@ def _plain(batch: Any) -> Any:
 
 
 def plain_suffix(path: Path) -> str:
-    """The suffix of a path, that of the compression apart."""
+    """The suffix of a path without that of a compression."""
     return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
 
 
@@ -108,7 +108,7 @@ def _pyarrow(what: str) -> Any:
 
 @contextmanager
 def _open_table(path: Path, delimiter: str | None) -> Iterator[tuple[Any, Any]]:
-    """The schema of a table, and how to read columns of it; what Arrow complains of becomes a sentence."""
+    """The schema of a table, and a function that reads columns of it; Arrow's errors are raised as FormatError."""
     kind = format_of(path, delimiter)
     pa = _pyarrow(f"{kind} files")
     opener = {"CSV": _open_csv, "Parquet": _open_parquet, "Arrow IPC": _open_ipc}[kind]
@@ -122,7 +122,7 @@ def _open_table(path: Path, delimiter: str | None) -> Iterator[tuple[Any, Any]]:
 
 
 def _decompression_errors() -> tuple[type[Exception], ...]:
-    zstd = sys.modules.get("zstandard")  # its error can only be seen once it is imported
+    zstd = sys.modules.get("zstandard")  # imported only if it is used
     return (lzma.LZMAError, zlib.error, *(() if zstd is None else (zstd.ZstdError,)))
 
 
@@ -140,7 +140,7 @@ def _open_csv(pa: Any, path: Path, delimiter: str | None, stack: ExitStack) -> t
         return stack.enter_context(
             csv.open_csv(
                 plain,
-                # one thread, so that Arrow says in which line something is wrong; it is hardly slower
+                # with one thread Arrow's errors name the line; it is hardly slower
                 read_options=csv.ReadOptions(block_size=BLOCK, use_threads=False),
                 parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 convert_options=csv.ConvertOptions(column_types=kinds, include_columns=names or []),
@@ -151,7 +151,7 @@ def _open_csv(pa: Any, path: Path, delimiter: str | None, stack: ExitStack) -> t
         trimmed = pa.compute.ascii_trim_whitespace(column)
         return pa.compute.if_else(pa.compute.is_in(trimmed, value_set=missing), None, trimmed)
 
-    written = start(None).schema.names  # names may have blanks around them, too
+    written = start(None).schema.names  # names may have surrounding blanks as well
     schema = pa.schema([(name.strip(), pa.string()) for name in written])
 
     def read(names: list[str]) -> Iterator[Any]:
@@ -177,7 +177,7 @@ def _open_ipc(pa: Any, path: Path, delimiter: str | None, stack: ExitStack) -> t
     def read(names: list[str]) -> Iterator[Any]:
         for batch in (reader.get_batch(k) for k in range(reader.num_record_batches)) if as_file else reader:
             chosen = batch.select(names)
-            chosen.validate(full=True)  # offsets and indices come from the file as they are
+            chosen.validate(full=True)  # offsets and indices in the file may be invalid
             yield chosen
 
     return reader.schema, read

@@ -5,9 +5,9 @@
     values.npy                            dense rows
     y.npy  [qid.npy]                      labels, queries
 
-Writes are atomic: it is written into a folder beside its place, which is renamed once it is complete.
-Opening looks at the header, the sizes and the dtypes only; `verify` reads everything. Indices are checked when the rows
-are used (`data.as_block`).
+Writes are atomic: the files are written to a temporary folder beside it, which is renamed when it is complete. Opening
+a cache checks the header, the sizes and the dtypes; `verify` also checks the checksums. Indices are checked when the
+rows are used (`data.as_block`).
 """
 
 import json
@@ -30,17 +30,17 @@ FORMAT, VERSION = "primalsvm cache", 1
 HEADER = "header.json"
 LARGEST_HEADER = 1 << 24  # bytes; a layout lists all categories
 AT_ONCE = 1 << 24  # bytes that are checked at a time
-VALUES = (np.float64, np.float32, np.uint8)  # what kernels read as it is
-LONGEST_REASON = 200  # characters
-LARGEST = {"rows": 2**62, "features": 2**31 - 1, "entries": 2**62}  # features are numbered in 32 bits
+VALUES = (np.float64, np.float32, np.uint8)  # dtypes that kernels read without conversion
+LONGEST_REASON = 200  # characters of NumPy's message that are shown
+LARGEST = {"rows": 2**62, "features": 2**31 - 1, "entries": 2**62}  # indices of features have 32 bits
 
 
 class CacheError(ValueError):
-    """A folder that is not a cache, or not a complete one."""
+    """A folder that is not a cache, or is incomplete or damaged."""
 
 
 class Cached(NamedTuple):
-    """What a cache holds, mapped into memory."""
+    """The contents of a cache, mapped into memory."""
 
     block: Block
     y: Vector
@@ -48,7 +48,7 @@ class Cached(NamedTuple):
 
 
 class _Column:
-    """A `.npy` file that grows row by row; its header is written again when its length is known."""
+    """A `.npy` file that is written row by row; its header is written again when its length is known."""
 
     def __init__(self, path: Path, dtype: Any, width: int | None = None) -> None:
         self.path, self.dtype, self.width = path, np.dtype(dtype), width
@@ -75,7 +75,7 @@ class _Column:
         self.length += array.shape[0]
 
     def add(self, number: int) -> None:
-        """Add a number to all that has been written."""
+        """Add a number to all values so far."""
         self._write_header()
         self.file.flush()
         values = np.lib.format.open_memmap(self.path, mode="r+")
@@ -98,15 +98,15 @@ class _Column:
 
 
 class CacheWriter:
-    """Write a cache block by block; used as a context manager. What is there already is replaced when all is written.
+    """Writes a cache block by block; a context manager. An existing cache is replaced when the new one is complete.
 
     Parameters
     ----------
-    path : the folder to make
-    n_features : the number of columns; of sparse rows it may be told later
-    sparse : compressed sparse rows, or dense ones
+    path : the folder to create
+    n_features : the number of columns; may be set later if the rows are sparse
+    sparse : whether the rows are sparse
     dtype : of the values
-    layout : how the rows were made; it, too, may be told later
+    layout : of the rows; may be set later
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class CacheWriter:
         return self
 
     def append(self, X: Any, y: Any, qid: Any = None) -> None:
-        """Rows, labels and queries."""
+        """Append rows, labels and queries."""
         if self.sparse:
             X = sp.csr_matrix(X)
             if not X.has_canonical_format:
@@ -149,7 +149,7 @@ class CacheWriter:
         self._append_labels(y, qid)
 
     def append_csr(self, data: Any, indices: Any, indptr: Any, y: Any, qid: Any = None) -> None:
-        """The same, given the parts of a CSR matrix."""
+        """Append rows given by the arrays of a CSR matrix, labels and queries."""
         self.columns["data"].append(data)
         self.columns["indices"].append(indices)
         self.columns["indptr"].append(indptr[1:].astype(np.int64) + self.entries)
@@ -206,7 +206,7 @@ class CacheWriter:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The header, checked against the sizes of the files."""
+    """The header, after checking it and the sizes of the files."""
     file = path / HEADER
     if not file.is_file():
         raise CacheError(f"{path} is not a cache: it has no {HEADER}")
@@ -214,7 +214,7 @@ def read_header(path: Path) -> dict[str, Any]:
         raise CacheError(f"{file} is too large to be the header of a cache")
     try:
         header = json.loads(file.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:  # not text, not JSON, a number of too many digits; nested too deeply
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or too many digits; nested too deeply
         raise CacheError(f"{file} is damaged: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CacheError(f"{file} is not the header of a {FORMAT}")
@@ -241,12 +241,12 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def open_cache(path: str | os.PathLike[str]) -> Cached:
-    """Map a cache into memory. Nothing is read but the header.
+    """Map a cache into memory; only the header is read.
 
     Raises
     ------
     CacheError
-        If it is not a cache, of another version, or not complete.
+        If it is not a cache, has another version, or is incomplete.
     """
     path = Path(path)
     header = read_header(path)
@@ -261,7 +261,7 @@ def open_cache(path: str | os.PathLike[str]) -> Cached:
 
 
 def _columns(path: Path, header: dict[str, Any]) -> dict[str, Vector]:
-    """The files that a header lists, mapped into memory; each has the shape and the dtype that it should have."""
+    """The files of a cache, mapped into memory, after checking their shapes and dtypes."""
     m, d, entries = header["rows"], header["features"], header["entries"]
     expected: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {
         "y.npy": ((m,), (np.float64,)),
@@ -276,7 +276,7 @@ def _columns(path: Path, header: dict[str, Any]) -> dict[str, Vector]:
         shape, dtypes = expected[name]
         try:
             column = np.lib.format.open_memmap(path / name, mode="r")
-        except Exception as error:  # NumPy evaluates a literal that the file holds, which may raise anything
+        except Exception as error:  # NumPy evaluates a literal in the file, which may raise anything
             raise CacheError(f"{path / name} is damaged: {_line(error)}") from None
         if column.shape != shape or column.dtype not in dtypes or not column.flags.c_contiguous:
             kind = f"{column.shape} {column.dtype}"
@@ -286,12 +286,12 @@ def _columns(path: Path, header: dict[str, Any]) -> dict[str, Vector]:
 
 
 def _line(error: Exception) -> str:
-    """The beginning of what an error says."""
+    """The beginning of the message of an error, in one line."""
     return " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__
 
 
 def verify(path: str | os.PathLike[str]) -> None:
-    """Read every file and compare its checksum with the header's."""
+    """Read every file and compare its checksum with that in the header."""
     path = Path(path)
     header = read_header(path)
     for name, column in _columns(path, header).items():

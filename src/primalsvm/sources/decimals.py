@@ -1,11 +1,11 @@
-"""Decimal text → the double nearest to it, the same bits as Python's `float`.
+"""Decimal text → the nearest double, with the same bits as Python's `float`.
 
     text = ± w · 10^e,   w the first 19 significant digits
 
-Small w and e: one multiplication or division of exact doubles (Clinger 1990). Else the product of w with a 128-bit
-approximation of 5^e tells the 53 bits and how to round (Lemire 2021, "Number parsing at a gigabyte per second"; Mushtak
-and Lemire 2023 show that no case is left open). With more than 19 digits, w and w + 1 have to agree on the result;
-where they do not, the caller asks Python.
+If w and e are small, this is one multiplication or division of exact doubles (Clinger 1990). Otherwise the product of w
+with a 128-bit approximation of 5^e determines the 53 bits and the rounding (Lemire 2021, "Number parsing at a gigabyte
+per second"; Mushtak and Lemire 2023 prove that it is always sufficient). With more than 19 digits, w and w + 1 must
+give the same result; otherwise the number is ambiguous, and the caller parses it with Python.
 """
 
 import sys
@@ -21,12 +21,12 @@ from primalsvm.compiled import exact_kernel
 
 GOOD, NO_NUMBER, AMBIGUOUS = range(3)
 
-SMALLEST, LARGEST = -342, 308  # powers of ten outside: 0 or infinity, whatever the 19 digits
+SMALLEST, LARGEST = -342, 308  # other powers of ten give 0 or infinity for all 19 digits
 SIGNIFICANT = 19  # digits that fit 64 bits
 MAX_EXPONENT = 10**9  # written exponents are capped here
 EXACT_POWERS = 22  # 10^22 is the largest power of ten that is a double
 MANTISSA = 52
-LITTLE_ENDIAN = sys.byteorder == "little"  # where eight digits can be read as one word
+LITTLE_ENDIAN = sys.byteorder == "little"  # so that eight digits can be read as one word
 
 ZERO, NINE, POINT, PLUS, MINUS, UPPER_E, LOWER_E = (np.uint8(ord(c)) for c in "09.+-Ee")
 
@@ -95,7 +95,7 @@ def nearest(w, e):  # type: ignore[no-untyped-def]  # compiled
     high = high_word(w, FIVES_HIGH[e - SMALLEST])
     low = w * FIVES_HIGH[e - SMALLEST]
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(MANTISSA + 3)
-    if high & mask == mask:  # the lower half may carry into the bits that count
+    if high & mask == mask:  # the lower half may carry into the upper bits
         more = high_word(w, FIVES_LOW[e - SMALLEST])
         low = low + more
         if low < more:
@@ -109,7 +109,7 @@ def nearest(w, e):  # type: ignore[no-untyped-def]  # compiled
             return 0.0
         mantissa = mantissa >> np.uint64(1 - power)
         mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
-        return as_double(mantissa)  # if rounding made it a normal one, its bits say so already
+        return as_double(mantissa)  # also correct if it was rounded to a normal number
     # exactly between two doubles: to the even one
     between = low <= np.uint64(1) and -4 <= e <= 23 and mantissa << shift == high
     if between and mantissa & np.uint64(3) == np.uint64(1):
@@ -147,7 +147,7 @@ def ones_of(context: Any, word: Any) -> Any:
 
 @exact_kernel
 def equal_bytes(word, other):  # type: ignore[no-untyped-def]  # compiled
-    """How many of the eight bytes are the same in both words."""
+    """The number of bytes that are equal in both words."""
     low = np.uint64(0x7F7F7F7F7F7F7F7F)
     different = word ^ other
     return ones_of(~(((different & low) + low) | different | low))
@@ -155,7 +155,7 @@ def equal_bytes(word, other):  # type: ignore[no-untyped-def]  # compiled
 
 @exact_kernel
 def are_digits(word):  # type: ignore[no-untyped-def]  # compiled
-    """Whether all eight bytes are between '0' and '9': 3 in their upper halves, also after adding 6."""
+    """Whether all eight bytes are digits: their upper halves are 3, also after adding 6."""
     upper = np.uint64(0xF0F0F0F0F0F0F0F0)
     more = (word + np.uint64(0x0606060606060606)) & upper
     return (word & upper) | (more >> np.uint64(4)) == np.uint64(0x3333333333333333)
@@ -163,7 +163,7 @@ def are_digits(word):  # type: ignore[no-untyped-def]  # compiled
 
 @exact_kernel
 def number_of(word):  # type: ignore[no-untyped-def]  # compiled
-    """Eight digits as a number: neighbours are put together, then pairs, then fours (Lemire 2021)."""
+    """Eight digits as a number, combining neighbours, then pairs, then fours (Lemire 2021)."""
     word = word - np.uint64(0x3030303030303030)
     word = word * np.uint64(10) + (word >> np.uint64(8))
     every_fourth = np.uint64(0x000000FF000000FF)
@@ -174,7 +174,7 @@ def number_of(word):  # type: ignore[no-untyped-def]  # compiled
 
 @exact_kernel
 def any_decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
-    """`decimal` for any number of digits, with or without an exponent."""
+    """As `decimal`, for any number of digits, with or without an exponent."""
     start = i
     negative = False
     if i < stop and (text[i] == MINUS or text[i] == PLUS):
@@ -184,10 +184,10 @@ def any_decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
     e = np.int64(0)
     digits = 0  # of w
     seen = False
-    dropped = False  # digits that are not zero
+    dropped = False  # whether digits other than zero were dropped
     fraction = False
     while i < stop:
-        c = text[i] - ZERO  # as a byte: what is below '0' becomes large
+        c = text[i] - ZERO  # unsigned: characters below '0' become large
         if c <= np.uint8(9):
             seen = True
             if digits < SIGNIFICANT:
@@ -229,9 +229,9 @@ def any_decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
 
 @exact_kernel
 def decimal(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
-    """Parse text[i:stop] as far as it is a decimal number: (status, value, where it ends).
+    """Parse the decimal number at the beginning of text[i:stop]: (status, value, where it ends).
 
-    Most numbers have few digits and no exponent: these are read here, the others by `any_decimal`.
+    Numbers with few digits and no exponent are parsed here, others by `any_decimal`.
     """
     start = i
     negative = False

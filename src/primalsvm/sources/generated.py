@@ -1,12 +1,12 @@
-"""Generated problems: as large as real ones, there in seconds, the same for the same seed.
+"""Generated text classification problems of realistic size and structure.
 
-A document is a bag of words: words are drawn, with repetition, from a Zipf-Mandelbrot law until enough distinct ones
-are found; a word seen n times weighs (1 + ln n) · idf; the row is scaled to length 1. Each document leans to one side
-of a sparse hyperplane w° and turns away some of the other side's words, so that words of a kind come together, as in
-text. Its label is the sign of ⟨w°, x⟩ after noise: a share of the labels is wrong however well one learns.
+A document is a bag of words. Words are drawn with repetition from a Zipf-Mandelbrot law until enough distinct ones are
+found; the value of a word that is drawn n times is (1 + ln n) · idf, and rows are scaled to length 1. Each document
+leans to one side of a sparse hyperplane w°: words of the other side are rejected with a probability, so that related
+words occur together, as in text. The label is the sign of ⟨w°, x⟩ plus noise, so that a share of the labels cannot be
+predicted.
 
-Every row has a random stream of its own, seeded by its number: the threads that generate do not change what they
-generate.
+The random numbers of a row are seeded by its index, so that the result does not depend on the number of threads.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from primalsvm.compiled import kernel
 from primalsvm.data import Vector, thread_pool
 
 SPREAD = 0.5  # of the logarithm of a document's length
-FLATNESS = 20.0  # q in p(rank) ∝ 1/(rank + q): the commonest words are less common than Zipf's law alone makes them
-INFORMATIVE = 0.5  # the share of words that say something about the label
+FLATNESS = 20.0  # q in p(rank) ∝ 1/(rank + q), which makes the commonest words less common than Zipf's law
+INFORMATIVE = 0.5  # the share of words with w° ≠ 0
 NOISE = 0.1  # standard deviation of the label noise, in standard deviations of the score
 SHARE = 0.47  # of positive labels
 
@@ -51,10 +51,10 @@ def _mix(z):  # type: ignore[no-untyped-def]  # compiled
 
 @kernel
 def _write_rows(seed, start, stop, indptr, leaning, words, idf, planted, indices, data, scores):  # type: ignore[no-untyped-def]  # compiled
-    """Write rows start ≤ i < stop: sorted indices, values of norm 1, and the score ⟨w°, xᵢ⟩."""
+    """Write rows start ≤ i < stop: sorted indices, values of norm 1, and the scores ⟨w°, xᵢ⟩."""
     d = words.shape[0]
     spread = np.log1p(d / FLATNESS)
-    count = np.zeros(d, np.float32)  # how often each word stands in the present row
+    count = np.zeros(d, np.float32)  # of each word in the current row
     for i in range(start, stop):
         first, last = indptr[i], indptr[i + 1]
         stream = _mix(seed + np.uint64(i) * GOLDEN)
@@ -65,7 +65,7 @@ def _write_rows(seed, start, stop, indptr, leaning, words, idf, planted, indices
             uniform = np.float64(bits >> HALF) * UNIT
             rank = int(FLATNESS * np.expm1(uniform * spread))  # the inverse of P(rank ≤ r) = ln(1 + r/q)/ln(1 + d/q)
             word = words[min(rank, d - 1)]
-            # A word of the other side is turned away, the more often the more the document leans.
+            # A word of the other side is rejected with the probability |leaning|.
             if planted[word] * leaning[i] < 0.0 and np.float64(bits & LOW) * UNIT < abs(leaning[i]):
                 continue
             if count[word] == 0:
@@ -102,17 +102,17 @@ def text_like(
     Parameters
     ----------
     m : int
-        Rows to train on.
+        Number of training rows.
     d : int
-        Features.
+        Number of features.
     per_row : int
-        Non-zeros per row, on average.
+        Average number of non-zeros per row.
     seed : int
-        Of the random numbers: the same seed gives the same bits, whatever `n_jobs`.
+        Seed of the random numbers; the result does not depend on `n_jobs`.
     n_test : int or None
-        Rows to test on, besides the m; None is m // 10.
+        Number of test rows, in addition to the training rows; None is m // 10.
     n_jobs : int or None
-        Threads to generate with: None is one, -1 all cores.
+        Number of threads: None is one, -1 all cores.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def text_like(
     length = rng.lognormal(np.log(per_row) - SPREAD**2 / 2, SPREAD, m + n_test)
     length = np.clip(np.rint(length), 1, max(1, d // 3)).astype(np.int64)
     noise = rng.standard_normal(m + n_test)
-    # Few documents are undecided: the density of the leaning is |leaning|.
+    # The density of the leaning is |leaning|: few documents lean to neither side.
     side = rng.uniform(-1.0, 1.0, m + n_test)
     leaning = np.sign(side) * np.sqrt(np.abs(side))
 

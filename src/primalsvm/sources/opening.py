@@ -15,17 +15,17 @@ KINDS: tuple[Any, ...] = (CacheFolder, TableFile, ArrayFile, SvmlightFile)  # th
 
 
 def open(path: str | os.PathLike[str], **options: Any) -> Source:  # as primalsvm.open
-    r"""Open a file or folder; the format is chosen from the name.
+    r"""Open a file or folder as a source of rows; its name determines the format.
 
-    A folder is a cache; .csv, .tsv, .parquet, .arrow and .feather files are tables; .npy and .npz files are arrays;
-    anything else is svmlight/LIBSVM text; `-` is such text on standard input. Text may be compressed (.gz, .bz2, .xz,
+    A folder is a cache; .csv, .tsv, .parquet, .arrow and .feather files are tables; .npy and .npz files are arrays; all
+    other files are svmlight/LIBSVM text; `-` is such text on standard input. Text may be compressed (.gz, .bz2, .xz,
     .zst).
 
     Parameters
     ----------
     path : a file or a folder
-    options : of text: n_features, zero_based ("auto", True or False), dtype, n_jobs. Of tables: target (the column of
-        labels), drop (columns to leave out), delimiter, layout. Of .npy files: target (the number of a column)
+    options : for text n_features, zero_based ("auto", True or False), dtype, n_jobs; for tables target (the column of
+        labels), drop (columns to leave out), delimiter, layout; for .npy files target (the index of a column)
 
     Examples
     --------

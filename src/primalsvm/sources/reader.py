@@ -1,7 +1,7 @@
-"""Rows of a cache that stay in its files, for data larger than memory: they are read when they are needed.
+"""Rows of a cache that stay in its files, for data larger than memory.
 
-Rows are read into the same buffers each time, rather than mapped: the pages of a mapping would count as this process's
-memory, and a page fault for each four kilobytes costs more than the copy.
+Rows are read into the same buffers each time and not mapped: the pages of a mapping count as memory of the process, and
+page faults cost more than the copy.
 """
 
 import json
@@ -20,9 +20,9 @@ import numpy as np
 from primalsvm.data import ALONE, CSR, EQUAL_WEIGHTS, Block, Dense, OutOfCore, ThreadPool, Vector, Weights
 from primalsvm.sources.cache import CacheError, open_cache, read_header
 
-INDEX = np.dtype(np.uint32)  # of column numbers in a cache
+INDEX = np.dtype(np.uint32)  # of the indices in a cache
 POINTERS = 2**20  # that are checked at a time
-SHARED_BYTES = 2**24  # from which on the threads share the reading
+SHARED_BYTES = 2**24  # from which on threads share the reading
 
 
 class ColumnReader:
@@ -37,7 +37,7 @@ class ColumnReader:
         self.offset = self.file.tell()
 
     def read(self, first: int, last: int, out: Vector, drop: bool) -> None:
-        """The elements first ≤ i < last; the system may `drop` its own copy of them."""
+        """Read the elements first ≤ i < last into `out`; with `drop` the system may free its cached pages."""
         flat: Any = out.view(np.uint8)
         view = memoryview(flat)
         at = self.offset + first * self.dtype.itemsize
@@ -50,22 +50,22 @@ class ColumnReader:
             self.advise(first, last, "POSIX_FADV_DONTNEED")
 
     def advise(self, first: int, last: int, what: str) -> None:
-        """Tell the system what to do with its own copy of a part."""
-        if hasattr(os, what):  # not everywhere
+        """Advise the system what to do with the cached pages of some elements."""
+        if hasattr(os, what):  # on Linux
             begin, length = self.offset + first * self.dtype.itemsize, (last - first) * self.dtype.itemsize
             os.posix_fadvise(self.file.fileno(), begin, length, getattr(os, what))
 
 
 class CacheReader(ABC):
-    """Reads rows of a cache by their numbers; neighbours are read together. See `primalsvm.data.Reader`.
+    """Reads rows of a cache by their indices, neighbours together. See `primalsvm.data.Reader`.
 
     Parameters
     ----------
     path : the cache
     columns : the names of the files that hold the entries, and their dtypes
-    bytes_at_once : of rows that may be held at a time
-    drop : whether the system may forget what has been read, so that it does not take memory
-    threads : share the reading of many bytes; no other than the reader may use them
+    bytes_at_once : of rows in memory, at most
+    drop : whether the system may free its cached pages of rows that have been read
+    threads : a pool for the reader only, which shares the reading of many bytes
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class CacheReader(ABC):
 
     @abstractmethod
     def read(self, numbers: Vector) -> Block:
-        """Copies of the rows with these numbers, valid until the same thread asks for others."""
+        """Copies of the rows with these indices, valid until the same thread reads others."""
 
     @abstractmethod
     def entries_of(self, first: int, last: int) -> tuple[int, int]:
-        """Where the entries of the rows first ≤ i < last are in the columns."""
+        """The range of the entries of the rows first ≤ i < last in the columns."""
 
     def prefetch(self, numbers: Vector) -> None:
-        """Have the system read these rows while others are worked on."""
+        """Let the system read these rows in the background."""
 
         def advise() -> None:
             for rows in runs(numbers):
@@ -109,12 +109,12 @@ class CacheReader(ABC):
 
     def close(self) -> None:
         """Close the files."""
-        self.prefetcher.shutdown()  # threads end before the files are closed
+        self.prefetcher.shutdown()  # before the files are closed
         for column in self.columns:
             column.file.close()
 
     def _read_columns(self, numbers: Vector, n: int) -> list[Vector]:
-        """The entries of some rows, n of them, of each column."""
+        """The n entries of some rows, from each column."""
         outs = self._buffers(n)
         parts: list[tuple[Any, ...]] = []
         at = 0
@@ -135,7 +135,7 @@ class CacheReader(ABC):
         return outs
 
     def _buffers(self, n: int) -> list[Vector]:
-        """Arrays of n elements for each column, the same each time: fresh memory costs as much as reading."""
+        """An array of n elements for each column, reused as fresh memory costs as much as reading."""
         found: list[Vector] = getattr(self.buffers, "arrays", [])
         if not found or found[0].shape[0] < n:
             found = self.buffers.arrays = [np.empty(n + n // 8, column.dtype) for column in self.columns]
@@ -179,7 +179,7 @@ class DenseReader(CacheReader):
 
 
 def runs(numbers: Vector) -> Iterator[tuple[int, int]]:
-    """The runs of neighbours in a list of rows, as first and last + 1.
+    """The runs of consecutive indices in a list of rows, as first and last + 1.
 
     Examples
     --------
@@ -209,10 +209,10 @@ def out_of_core(
     Parameters
     ----------
     path : the cache
-    bytes_at_once : of rows that may be held at a time
-    drop : whether the system may forget what has been read, so that it does not take memory
+    bytes_at_once : of rows in memory, at most
+    drop : whether the system may free its cached pages of rows that have been read
     weights : of the rows
-    threads : work on the rows; as many more read them
+    threads : that work on the rows; as many others read them
     """
     path = Path(path)
     block: Any = open_cache(path).block
@@ -226,7 +226,7 @@ def out_of_core(
 
 
 def _check_pointers(path: Path, indptr: Vector) -> None:
-    """Refuse pointers that do not rise: they say how much is read."""
+    """Raise a CacheError if the row pointers decrease, as they determine what is read."""
     for first in range(0, indptr.shape[0], POINTERS):
         part = indptr[first : first + POINTERS + 1]
         if np.any(part[1:] < part[:-1]):
@@ -234,11 +234,11 @@ def _check_pointers(path: Path, indptr: Vector) -> None:
 
 
 def zeros_in_file(folder: Path, m: int) -> Vector:
-    """m zeros in a file without a name: memory that is written out when it is short."""
+    """m zeros mapped from an unnamed file, to which the system can write them if memory is short."""
     if m == 0:
         return np.zeros(0)
     with tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None) as file:
-        if hasattr(os, "posix_fallocate"):  # a full disk is told now, not when the numbers are written
+        if hasattr(os, "posix_fallocate"):  # raises now if the disk is full
             os.posix_fallocate(file.fileno(), 0, 8 * m)
         else:
             file.truncate(8 * m)

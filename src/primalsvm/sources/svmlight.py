@@ -1,9 +1,9 @@
-"""svmlight/LIBSVM text: `label [qid:q] index:value index:value … # comment`, a line a row.
+"""svmlight/LIBSVM text: lines `label [qid:q] index:value index:value … # comment`.
 
-The text is mapped into memory (or decompressed into it) and cut at line ends into as many parts as there are threads.
-Each part is gone through twice: once to count what it may hold, which is fast, and once to parse it into its place in
-the arrays. Numbers are read exactly (`decimals`). Nothing is skipped silently: empty lines and comments apart, what is
-not understood is an error that names file, line and column.
+The text is mapped into memory (or decompressed into it) and cut at line ends into parts of `PART` bytes, which the
+threads share. Each part is read twice: first to count its rows and entries, which is fast, then to parse it into its
+slice of the arrays. Numbers are read exactly (`decimals`). Anything but empty lines and comments that cannot be parsed
+raises an error that names file, line and column.
 """
 
 import bz2
@@ -23,7 +23,7 @@ from primalsvm.data import ThreadPool, Vector, thread_pool
 from primalsvm.sources.decimals import AMBIGUOUS, NO_NUMBER, SIGNIFICANT, decimal, eight_bytes, equal_bytes
 from primalsvm.sources.texts import FormatError, TextReader, text_of
 
-# What a line may be refused for.
+# Results of parsing a line.
 (
     FINE,
     NOT_A_LABEL,
@@ -50,16 +50,16 @@ SENTENCES = {
 NEWLINE, RETURN, SPACE, TAB, COLON, HASH, ZERO = (np.uint64(ord(c)) for c in "\n\r \t:#0")
 LINE_END = ord("\n")  # for NumPy, which would compare as 64 bits otherwise
 QID = tuple(np.uint64(ord(c)) for c in "qid:")
-LARGEST_INDEX = 2**31 - 2  # so that the number of features, too, fits 32 bits
-INDEX_DIGITS = np.uint64(18)  # that fit 64 bits
+LARGEST_INDEX = 2**31 - 2  # so that the number of features also fits 32 bits
+INDEX_DIGITS = np.uint64(18)  # that surely fit 64 bits
 NO_QUERY = -1
 PART = 1 << 24  # bytes of text that one call of a kernel takes
 ROWS_AT_ONCE = 1000  # that are written
-SHOWN = 40  # characters of a token that an error shows
+SHOWN = 40  # characters of a token that a message shows
 
 
 class SvmlightRows(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     X: sp.csr_matrix
     y: Vector
@@ -68,7 +68,7 @@ class SvmlightRows(NamedTuple):
 
 
 class TextBlock(NamedTuple):
-    """What a part of a file holds: rows as in CSR, the indices as they are written."""
+    """The contents of a part of a file: rows in CSR format, with the indices of the text."""
 
     data: Vector
     indices: Vector
@@ -76,15 +76,15 @@ class TextBlock(NamedTuple):
     y: Vector
     qid: Vector | None
     smallest: int  # index
-    largest: int  # −1: there is none
+    largest: int  # −1 if there is none
 
 
 class Place(NamedTuple):
-    """Where a part of a file is: its name, and how many lines and rows come before."""
+    """The position of a part of a file."""
 
-    name: str
-    lines: int = 0
-    rows: int = 0
+    name: str  # of the file
+    lines: int = 0  # before the part
+    rows: int = 0  # before the part
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Place(NamedTuple):
 
 @exact_kernel
 def count(text, start, stop):  # type: ignore[no-untyped-def]  # compiled
-    """How many rows and entries text[start:stop] holds at most: line ends and colons."""
+    """Upper bounds on the numbers of rows and entries in text[start:stop]: those of line ends and colons."""
     lines = np.uint64(0)
     colons = np.uint64(0)
     whole = start + (stop - start) // 8 * 8
@@ -114,7 +114,7 @@ def is_space(c):  # type: ignore[no-untyped-def]  # compiled
 
 @exact_kernel
 def capped_index(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
-    """The number in text[i:stop], at most one more than the largest index."""
+    """The number in text[i:stop], capped at LARGEST_INDEX + 1."""
     index = np.int64(0)
     for j in range(i, stop):
         index = min(index * np.int64(10) + np.int64(text[j] - ZERO), np.int64(LARGEST_INDEX + 1))
@@ -141,8 +141,8 @@ def query_at(text, i, stop):  # type: ignore[no-untyped-def]  # compiled
 def parse(text, start, stop, summary, asked, labels, queries, ends, indices, values):  # type: ignore[no-untyped-def]  # compiled
     """Parse the lines in text[start:stop]. Returns (status, where).
 
-    summary = [rows, entries, smallest index, largest index, whether some row is not in order, numbers to be asked for].
-    `asked` holds for each of these the entry (of a label: −1 − row), and where its text begins and ends.
+    summary = [rows, entries, smallest index, largest index, whether some row is unsorted, ambiguous numbers].
+    `asked` holds for each ambiguous number its entry (−1 − row for a label), and the beginning and end of its text.
     """
     one = np.uint64(1)
     i, stop = np.uint64(start), np.uint64(stop)
@@ -184,7 +184,7 @@ def parse(text, start, stop, summary, asked, labels, queries, ends, indices, val
                 while i < stop and text[i] - ZERO <= np.uint64(9):
                     index = index * np.int64(10) + np.int64(text[i] - ZERO)
                     i += one
-                if i - where > INDEX_DIGITS:  # it may have overflowed, or begin with zeros
+                if i - where > INDEX_DIGITS:  # it may have overflowed or begin with zeros
                     index = capped_index(text, where, i)
                 if i == where:
                     status = NOT_AN_INDEX
@@ -238,15 +238,15 @@ def read_svmlight(
     Parameters
     ----------
     path : the file
-    n_features : the number of columns; None: as many as the largest index says
-    zero_based : whether the first column has index 0; "auto": if some index is 0
+    n_features : the number of columns; None is that of the largest index
+    zero_based : whether the first column has index 0; "auto" means yes if some index is 0
     dtype : float64 or float32
-    n_jobs : threads; -1 is all cores
+    n_jobs : number of threads; -1 is all cores
 
     Raises
     ------
     FormatError
-        If the text is not understood: the sentence names file, line and column.
+        If the text cannot be parsed; the message names file, line and column.
     """
     check_reading(zero_based, dtype)
     path = Path(path)
@@ -256,7 +256,7 @@ def read_svmlight(
 
 
 def check_reading(zero_based: Any, dtype: Any) -> None:
-    """Raise an error for options that are not valid."""
+    """Raise an error if the options are invalid."""
     if not (isinstance(zero_based, bool) or zero_based == "auto"):
         raise ValueError(f"zero_based={zero_based!r}: choose True, False or 'auto'")
     try:
@@ -268,7 +268,7 @@ def check_reading(zero_based: Any, dtype: Any) -> None:
 
 
 def as_rows(block: TextBlock, place: Place, n_features: int | None, zero_based: bool | Literal["auto"]) -> SvmlightRows:
-    """The rows with columns from 0 on; the block's indices are changed in place."""
+    """The rows with columns counted from 0; the indices of the block are changed in place."""
     base = 0 if zero_based is True or (zero_based == "auto" and block.smallest == 0) else 1
     if base == 1:
         if block.smallest == 0:
@@ -287,9 +287,9 @@ def as_rows(block: TextBlock, place: Place, n_features: int | None, zero_based: 
 def blocks_of(
     reader: TextReader, name: str, n_bytes: int, dtype: np.dtype[Any], threads: ThreadPool
 ) -> Iterator[tuple[Place, TextBlock]]:
-    """The rows of a text in order, about n_bytes of it at a time, and where they are."""
+    """The rows of a text and their positions in order, about `n_bytes` of text at a time."""
     place = Place(name)
-    left: list[bytes] = []  # of a line that is not whole yet
+    left: list[bytes] = []  # of an incomplete line
     while True:
         more = reader.read(n_bytes)
         end = more.rfind(b"\n") + 1
@@ -307,7 +307,7 @@ def blocks_of(
 
 
 def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], threads: ThreadPool) -> TextBlock:
-    """The rows of a buffer of bytes."""
+    """Parse a buffer of text."""
     parts = line_parts(text, PART)
     bounds = np.array(threads.run(lambda a, b: count(text, a, b), parts), np.int64).reshape(-1, 2)
     bounds[-1:, 0] += 1  # the last line may have no end
@@ -319,7 +319,7 @@ def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], threads: Thread
     def work(k: int) -> tuple[int, int]:
         start, stop = parts[k]
         rows, entries = slice(row_at[k], row_at[k + 1]), slice(entry_at[k], entry_at[k + 1])
-        asked = np.empty(((stop - start) // SIGNIFICANT + 1, 3), np.int64)  # each has more than so many digits
+        asked = np.empty(((stop - start) // SIGNIFICANT + 1, 3), np.int64)  # ambiguous numbers have more digits
         status, where = parse(
             text, start, stop, summaries[k], asked, labels[rows], queries[rows], ends[rows],
             indices[entries], values[entries],
@@ -358,7 +358,7 @@ def parse_text(text: Vector, place: Place, dtype: np.dtype[Any], threads: Thread
 
 
 def line_parts(text: Vector, size: int) -> list[tuple[int, int]]:
-    """Cut a text after line ends into parts of about this many bytes."""
+    """Cut a text after line ends into parts of about `size` bytes."""
     parts, start, n = [], 0, text.shape[0]
     while start < n:
         stop, window = min(start + size, n), 1 << 10
@@ -372,7 +372,7 @@ def line_parts(text: Vector, size: int) -> list[tuple[int, int]]:
 
 
 def close_gaps(array: Vector, at: Vector, filled: Vector) -> None:
-    """Move the filled beginnings of the parts array[at[k]:at[k+1]] together."""
+    """Move the filled beginnings of the parts array[at[k]:at[k+1]] next to each other."""
     to = 0
     for k, n in enumerate(filled):
         if to != at[k]:
@@ -381,7 +381,7 @@ def close_gaps(array: Vector, at: Vector, filled: Vector) -> None:
 
 
 def put_in_order(X: sp.csr_matrix, place: Place) -> tuple[Vector, Vector]:
-    """Values and indices with the entries of each row sorted; a feature that a row has twice is an error."""
+    """Values and indices with the entries of each row sorted; a FormatError if a row has a feature twice."""
     X.has_sorted_indices = False
     X.sort_indices()
     twice = np.flatnonzero(np.diff(X.indices) == 0)
@@ -394,7 +394,7 @@ def put_in_order(X: sp.csr_matrix, place: Place) -> tuple[Vector, Vector]:
 
 
 def complaint(text: Vector, place: Place, where: int, sentence: str) -> str:
-    """The sentence, with the line, the column and the word at fault."""
+    """A message with the line, the column and the invalid token."""
     before = text[:where]
     line = place.lines + 1 + int(np.count_nonzero(before == LINE_END))
     window = 1 << 16
@@ -423,14 +423,14 @@ def _separates(c: int) -> bool:
 def write_svmlight(
     path: str | os.PathLike[str], X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None, zero_based: bool = False
 ) -> None:
-    """Write rows as svmlight/LIBSVM text, each number with as many digits as it takes to read the same bits back.
+    """Write rows as svmlight/LIBSVM text, with enough digits to read the same bits back.
 
     Parameters
     ----------
-    path : the file; a suffix .gz, .bz2 or .xz compresses it
+    path : the file, which is compressed if its suffix is .gz, .bz2 or .xz
     X : array or sparse matrix
     y : labels
-    qid : queries, one a row
+    qid : the query of each row
     zero_based : whether the first column has index 0
     """
     path = Path(path)
@@ -449,7 +449,7 @@ def write_svmlight(
             pointers = X.indptr[first : last + 1].tolist()
             begin, end = pointers[0], pointers[-1]
             numbers = (X.indices[begin:end] + base).tolist()
-            values = X.data[begin:end].astype(str).tolist()  # the shortest text that reads back to the same bits
+            values = X.data[begin:end].astype(str).tolist()  # the shortest text with the same bits
             words = [f"{j}:{v}" for j, v in zip(numbers, values, strict=True)]
             for row in range(first, last):
                 a, b = pointers[row - first] - begin, pointers[row - first + 1] - begin

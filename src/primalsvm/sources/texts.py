@@ -1,4 +1,4 @@
-"""The bytes of files, plain or compressed (.gz, .bz2, .xz, .zst); the path `-` is standard input."""
+"""Reading files, plain or compressed (.gz, .bz2, .xz, .zst). The path `-` is standard input."""
 
 import bz2
 import gzip
@@ -19,23 +19,23 @@ import numpy as np
 from primalsvm.data import Vector
 
 STANDARD_INPUT = Path("-")
-SAMPLE = 1 << 22  # bytes of text that tell what the rest is like
-PATIENCE = 1.0  # seconds
+SAMPLE = 1 << 22  # bytes from which properties of the whole text are estimated
+PATIENCE = 1.0  # seconds to wait for more bytes of a pipe
 PIECE = 1 << 17  # bytes that are decompressed at a time
 
 
 class FormatError(ValueError):
-    """A file that is not what it should be: the sentence names file, line and column."""
+    """An invalid file; the message names file, line and column."""
 
 
 @contextmanager
 def text_of(path: Path) -> Iterator[Vector]:
-    """All bytes of a file: mapped into memory, or read or decompressed into it."""
+    """All bytes of a file, mapped into memory if it is not compressed."""
     if path != STANDARD_INPUT and decompressor(path) is None and path.stat().st_size:
         with path.open("rb") as file:
             try:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except (OSError, ValueError):  # a pipe, or a file system that cannot
+            except (OSError, ValueError):  # a pipe, or a file system without mapping
                 yield np.frombuffer(file.read(), np.uint8)
             else:
                 yield np.frombuffer(mapped, np.uint8)
@@ -45,30 +45,30 @@ def text_of(path: Path) -> Iterator[Vector]:
 
 
 class TextReader:
-    """Reads a file's text from its beginning to its end."""
+    """Reads the text of a file sequentially; errors of decompression are raised as FormatError."""
 
     def __init__(self, path: Path, file: Any) -> None:
         self.path, self.file = path, file
 
     def read(self, n: int = -1) -> bytes:
-        """The next n bytes, fewer at the end; all that are left."""
+        """The next n bytes, or fewer at the end; by default all remaining ones."""
         try:
             content: bytes = self.file.read(n)
             return content
         except (MemoryError, ImportError, KeyboardInterrupt):
             raise
-        except Exception as error:  # each of the libraries has errors of its own
+        except Exception as error:  # every library has its own errors
             raise FormatError(f"{self.path} is damaged, or not compressed as its name says: {error}") from None
 
 
 class Pipe:
-    """Reads from a pipe that may be slow: after a while it returns what has arrived, even if more was asked for."""
+    """Reads from a pipe that may be slow: after a while it returns the bytes that have arrived, if fewer than n."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
 
     def read(self, n: int = -1) -> bytes:
-        """The next n bytes, or those that came within `PATIENCE` seconds; none at the end."""
+        """The next n bytes, or those that arrive within `PATIENCE` seconds; none at the end."""
         try:
             descriptor = self.file.fileno()
         except (AttributeError, OSError):  # not a real pipe
@@ -102,7 +102,7 @@ def reader_of(path: Path) -> Iterator[TextReader]:
 
 
 def beginning(path: Path) -> tuple[bytes, float]:
-    """The beginning of a file's text, and how many times longer all of it is, about."""
+    """The beginning of the text of a file, and the approximate ratio of the whole length to its length."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         opener = decompressor(path)
@@ -113,7 +113,7 @@ def beginning(path: Path) -> tuple[bytes, float]:
 
 
 def decompressor(path: Path) -> Any:
-    """How to read a compressed file, by its suffix; None: as it is."""
+    """The function that opens a compressed file, from its suffix; None for plain files."""
     if path.suffix == ".gz":
         return lambda file: gzip.GzipFile(fileobj=file)
     if path.suffix == ".zst":
@@ -130,7 +130,7 @@ def _zstd_reader(file: Any) -> Any:
 
 
 class _Zstd(io.BufferedIOBase):
-    """Reads a file of one or more frames; the package's own reader takes one that is cut for one that has ended."""
+    """Reads a file of one or more frames; the package's own reader does not notice if a frame is truncated."""
 
     def __init__(self, file: Any, decompressor: Any) -> None:
         self.file, self.decompressor = file, decompressor
@@ -138,11 +138,11 @@ class _Zstd(io.BufferedIOBase):
         self.ready = bytearray()
 
     def readable(self) -> bool:
-        """Yes."""
+        """True, as `io` requires."""
         return True
 
     def read(self, n: int | None = -1, /) -> bytes:
-        """The next n bytes, fewer at the end; all that are left."""
+        """The next n bytes, or fewer at the end; by default all remaining ones."""
         n = -1 if n is None else n
         while n < 0 or len(self.ready) < n:
             piece = self.file.read(PIECE)
