@@ -25,7 +25,7 @@ def predict(
     rows: Rows,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A CSV file; without it, print.")] = None,
 ) -> None:
-    """Write the class and the scores of every row as CSV, or the prediction of a regressor, or the score of a detector."""
+    """Write the class and the scores of every row, or the prediction of a regressor or detector, as CSV."""
     with sentences():
         from primalsvm.estimators.model_files import load
         from primalsvm.sources.opening import open as open_path

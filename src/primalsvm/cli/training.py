@@ -40,16 +40,18 @@ def train(
     loss: Annotated[str, typer.Option(help="hinge, squared_hinge, smoothed_hinge or logistic.")] = "hinge",
     tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-3,
     max_iter: Annotated[
-        int | None, typer.Option(help="Epochs at most; without it, the work is limited to a minute or two.")
+        int | None, typer.Option(help="Maximum number of epochs; without it, the work is limited to a minute or two.")
     ] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Seconds of solving at most.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Maximum number of seconds of solving.")] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="Fit an intercept.")] = True,
-    balanced: Annotated[bool, typer.Option(help="Weigh the classes so that they count the same.")] = False,
+    balanced: Annotated[bool, typer.Option(help="Weight the classes inversely to their frequencies.")] = False,
     kernel: Annotated[
         str | None, typer.Option(help="rbf, laplacian, chi2 or poly (columns should be scaled); without it, linear.")
     ] = None,
     gamma: Annotated[float | None, typer.Option(help="γ of the kernel; without it, from the data.")] = None,
-    components: Annotated[int | None, typer.Option(min=1, help="Features that stand for the kernel.")] = None,
+    components: Annotated[
+        int | None, typer.Option(min=1, help="Number of features that approximate the kernel.")
+    ] = None,
     target: Target = None,
     drop: Drop = None,
     features: Features = None,
@@ -59,8 +61,8 @@ def train(
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A file to keep the state of the training in.")] = None,
     every: Annotated[float, typer.Option(min=0.0, help="Seconds between two checkpoints.")] = 60.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")] = False,
-    online: Annotated[bool, typer.Option("--online", help="Learn from the rows as they come, each once.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint, if it exists.")] = False,
+    online: Annotated[bool, typer.Option("--online", help="Learn from a stream, visiting each row once.")] = False,
     seed: Annotated[int, typer.Option(help="Makes a run repeatable.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads; -1 is all cores.")] = -1,
     as_json: AsJson = False,
@@ -86,7 +88,7 @@ def train(
             raise ValueError("--online with a kernel needs --features: a stream of text does not tell it in advance")
         begin = time.perf_counter()
         module = f"primalsvm.estimators.{'linear_svc' if kernel is None else 'svc'}"
-        # Importing scikit-learn takes a second, of one core.
+        # Importing scikit-learn takes a second on one core.
         importing = threading.Thread(target=import_module, args=(module,))
         importing.start()
         early = None if online or memory is not None else _read_early(source)
