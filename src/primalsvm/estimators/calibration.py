@@ -21,12 +21,11 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from primalsvm.data import Vector
+from primalsvm.estimators.prediction import Scores
 from primalsvm.solution import Status
 
 FOLDS = 5
 METHODS = ("sigmoid", "isotonic")
-
-Scores = npt.NDArray[np.float64]
 
 
 class Sigmoid(NamedTuple):

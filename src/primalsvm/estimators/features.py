@@ -133,10 +133,14 @@ class KernelFeatures:
     def fit(
         self, estimator: Any, rows: Rows, encoded: Encoded | None, seed: int, previous: Any
     ) -> "MappedRows | KernelMatrixRows":
-        if is_exact(estimator):
-            return kernel_matrix_rows(estimator, rows)
-        approximation = approximation_of(estimator)
         m, n = rows.data.shape
+        if is_exact(estimator):
+            if is_precomputed(estimator.kernel) and m != n:
+                raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
+            check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
+            kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
+            return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, precision_for(rows.data.block)))
+        approximation = approximation_of(estimator)
         own_seed = getattr(estimator.approximation, "random_state", None)
         parameters = {"n_features": n, **approximation.get_params(), "random_state": own_seed}
         if isinstance(previous, MappedRows) and alike(previous.parameters, parameters):
@@ -294,16 +298,6 @@ class KernelMatrixRows:
         feature_map = KernelValues(kernel, points_of(self.X[support], kernel, self.points.columns.dtype))
         coefficients = W[:, support]
         return {"feature_map_": feature_map, "support_": support, "coef_": coefficients, "dual_coef_": coefficients}
-
-
-def kernel_matrix_rows(estimator: Any, rows: Rows) -> KernelMatrixRows:
-    """φ of a kernel with the training rows as its points."""
-    m, n = rows.data.shape
-    if is_precomputed(estimator.kernel) and m != n:
-        raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
-    check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
-    kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
-    return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, precision_for(rows.data.block)))
 
 
 def is_exact(estimator: Any) -> bool:

@@ -43,7 +43,9 @@ class PairwiseRanking:
         m = rows.data.shape[0]
         y = ranking_targets(query_codes(rows.qid, m), relevances(rows.y))
         block: Any = rows.data.block
-        data = InMemory(block.in_order(), rows.data.weights, rows.data.threads)  # pairs are differences of sorted rows
+        data = InMemory(
+            block.in_order(), rows.data.weights, rows.data.threads
+        )  # differences of rows require sorted indices
         objective = Ranking(lam_of(estimator, data.total_weight), estimator.average).on(data, y)
         queries = objective.queries
         if queries.without_pairs:

@@ -82,56 +82,48 @@ def check_loaded(estimator: Any) -> None:
     d = _components(estimator.feature_map_, n) if isinstance(estimator._features, KernelFeatures) else n
     problems = 1
     if isinstance(estimator, Classifier):
-        if not isinstance(estimator.classes_, np.ndarray) or not (
-            estimator.classes_.ndim == 1 < len(estimator.classes_)
-        ):
-            raise ModelError("there must be two classes or more")
+        classes: Any = estimator.classes_
+        _require(
+            isinstance(classes, np.ndarray) and classes.ndim == 1 < len(classes), "there must be two classes or more"
+        )
         estimator.multilabel_ = getattr(estimator, "multilabel_", False)  # missing in files of earlier versions
-        if not isinstance(estimator.multilabel_, bool):
-            raise ModelError("whether it has labels must be true or false")
-        problems = len(estimator.classes_) if len(estimator.classes_) > 2 or estimator.multilabel_ else 1
-        _check_probabilities(getattr(estimator, "calibration_", None), problems)
+        _require(isinstance(estimator.multilabel_, bool), "whether it has labels must be true or false")
+        problems = len(classes) if len(classes) > 2 or estimator.multilabel_ else 1
+        if getattr(estimator, "calibration_", None) is not None:
+            _check_probabilities(estimator.calibration_, problems)
     _expect(estimator.coef_, (d,) if estimator._coef_is_vector else (problems, d), "coef_", (np.float64,))
     _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and not (
-        isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
-    ):
-        raise ModelError("the names of the features do not agree with their number")
+    named = isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
+    _require(names is None or named, "the names of the features do not agree with their number")
     layout = getattr(estimator, "layout_", None)
-    if not isinstance(layout, SvmlightLayout | TableLayout | None) or (
-        isinstance(layout, TableLayout) and layout.n_features != n
-    ):
-        raise ModelError("its layout is not one, or has another number of features")
+    same = layout.n_features == n if isinstance(layout, TableLayout) else isinstance(layout, SvmlightLayout | None)
+    _require(same, "its layout is not one, or has another number of features")
     _check_fit_report(estimator)
 
 
 def _check_probabilities(calibration: Any, problems: int) -> None:
-    if calibration is None:
-        return
-    if not isinstance(calibration, list) or len(calibration) != problems:
-        raise ModelError("its probabilities do not agree with its classes")
+    counted = isinstance(calibration, list) and len(calibration) == problems
+    _require(counted, "its probabilities do not agree with its classes")
     for one in calibration:
         if isinstance(one, Isotonic):
             shape = np.shape(one.scores)
             _expect(one.scores, shape if len(shape) == 1 and shape[0] else (1,), "the knots of a probability")
             _expect(one.probabilities, shape, "a probability at its knots")
-        elif not (isinstance(one, Sigmoid) and type(one.a) is type(one.b) is float and np.isfinite(one).all()):
-            raise ModelError("one of its probabilities is no function that is known")
+        else:
+            known = isinstance(one, Sigmoid) and type(one.a) is type(one.b) is float and np.isfinite(one).all()
+            _require(known, "one of its probabilities is no function that is known")
 
 
 def _check_fit_report(estimator: Any) -> None:
     """Check the report of the fit, parts of which are missing after a stream."""
     kinds = [float, float, float, float, bool]
     for certificate in (estimator.certificate_, *getattr(estimator, "certificates_", ())):
-        if certificate is not None and not (
-            isinstance(certificate, Certificate) and [type(value) for value in certificate] == kinds
-        ):
-            raise ModelError("its certificate is not one")
-    if not isinstance(getattr(estimator, "status_", Status.FINISHED), Status):
-        raise ModelError("its status is not one")
-    if hasattr(estimator, "history_") and getattr(estimator.history_, "dtype", None) != TRACE_DTYPE:
-        raise ModelError("its history is not one")
+        proof = isinstance(certificate, Certificate) and [type(value) for value in certificate] == kinds
+        _require(certificate is None or proof, "its certificate is not one")
+    _require(isinstance(getattr(estimator, "status_", Status.FINISHED), Status), "its status is not one")
+    if hasattr(estimator, "history_"):
+        _require(getattr(estimator.history_, "dtype", None) == TRACE_DTYPE, "its history is not one")
 
 
 def _components(feature_map: Any, n: int) -> int:
@@ -140,48 +132,48 @@ def _components(feature_map: Any, n: int) -> int:
         d, count = _count(feature_map.n_components, "Fourier features"), len(feature_map.offsets)
         _expect_points(feature_map.frequencies, n, count, "frequencies")
         _expect(feature_map.offsets, (count,), "the offsets", (feature_map.frequencies.columns.dtype,))
-        if not count <= d <= 2 * count:
-            raise ModelError("the numbers of frequencies and of features do not agree")
+        _require(count <= d <= 2 * count, "the numbers of frequencies and of features do not agree")
         return d
     if not isinstance(feature_map, NystroemMap | KernelValues):
-        if not (hasattr(feature_map, "n_components") and hasattr(feature_map, "block")):
-            raise ModelError("its feature map is of an unknown kind")
+        usable = hasattr(feature_map, "n_components") and hasattr(feature_map, "block")
+        _require(usable, "its feature map is of an unknown kind")
         return _count(feature_map.n_components, "features of its map")
     kernel, points = feature_map.kernel, feature_map.points
-    if type(kernel) not in KERNELS.values():
-        raise ModelError("its kernel is of an unknown kind")
+    _require(type(kernel) in KERNELS.values(), "its kernel is of an unknown kind")
     width, s = points.columns.shape
     _count(s, "landmarks")
     _expect_points(points, width if isinstance(kernel, kernels.Precomputed) else n, s, "landmarks")
     if isinstance(kernel, kernels.Precomputed):
-        chosen = kernel.columns
-        if not isinstance(chosen, np.ndarray) or chosen.shape != (s,) or chosen.dtype.kind not in "iu":
-            raise ModelError("the columns of the precomputed kernel do not agree with the landmarks")
-        if chosen.min() < 0 or chosen.max() >= n:
-            raise ModelError("a column of the precomputed kernel is outside the matrix")
+        chosen: Any = kernel.columns
+        agree = isinstance(chosen, np.ndarray) and chosen.shape == (s,) and chosen.dtype.kind in "iu"
+        _require(agree, "the columns of the precomputed kernel do not agree with the landmarks")
+        _require(0 <= chosen.min() <= chosen.max() < n, "a column of the precomputed kernel is outside the matrix")
     if isinstance(feature_map, NystroemMap):
         _expect(feature_map.whitening, (s, _count(feature_map.n_components, "Nyström features")), "the whitening")
     return feature_map.n_components
 
 
+def _require(fine: Any, problem: str) -> None:
+    if not fine:
+        raise ModelError(problem)
+
+
 def _count(given: Any, what: str) -> int:
-    if type(given) is not int or given < 1:
-        raise ModelError(f"the number of {what} must be a whole number of at least 1, not {reprlib.repr(given)}")
-    return given
+    whole = type(given) is int and given >= 1
+    _require(whole, f"the number of {what} must be a whole number of at least 1, not {reprlib.repr(given)}")
+    return int(given)
 
 
 def _expect(
     array: Any, shape: tuple[int, ...], what: str, dtypes: tuple[Any, ...] = (np.dtype("f4"), np.dtype("f8"))
 ) -> None:
-    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype not in dtypes:
-        raise ModelError(f"{what} must be an array of shape {shape} of floating-point numbers, in the precision it had")
-    if not np.isfinite(array).all():
-        raise ModelError(f"{what} must be finite")
+    good = isinstance(array, np.ndarray) and array.shape == shape and array.dtype in dtypes
+    _require(good, f"{what} must be an array of shape {shape} of floating-point numbers, in the precision it had")
+    _require(np.isfinite(array).all(), f"{what} must be finite")
 
 
 def _expect_points(points: Any, n: int, s: int, what: str) -> None:
-    if not isinstance(points, kernels.Points):
-        raise ModelError(f"the {what} are not points")
+    _require(isinstance(points, kernels.Points), f"the {what} are not points")
     _expect(points.columns, (n, s), f"the {what}")
     _expect(points.squared_norms, (s,), f"the norms of the {what}")
     if points.centre is not None:
