@@ -18,7 +18,6 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
     """Fit a model to a stream, and return a report. Ctrl-C ends the stream and keeps the model."""
     import numpy as np
 
-    from primalsvm.estimators.linear_svc import LinearSVC
     from primalsvm.estimators.streams import widen_features
 
     report = Report()
@@ -26,7 +25,7 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
     try:
         for rows in _from_both_classes(source.stream(n_bytes), model):
             X, y, layout = rows.X, rows.y, rows.layout
-            if isinstance(model, LinearSVC) and hasattr(model, "n_features_in_") and X.shape[1] > model.n_features_in_:
+            if X.shape[1] > getattr(model, "n_features_in_", X.shape[1]):
                 widen_features(model, X.shape[1])
             classes = None if hasattr(model, "classes_") else np.unique(y)
             start = 0
