@@ -27,7 +27,8 @@ class Estimator(BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
             The kernel matrix if the kernel is "precomputed".
         y : array of shape (n_samples,); not with a source
-            For a classifier also an indicator matrix of shape (n_samples, n_labels), dense or sparse.
+            For a classifier also an indicator matrix of shape (n_samples, n_labels), dense or sparse. A novelty
+            detector ignores y, and the labels of a source.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 is equivalent to repeating the row, 0 to leaving it out.
 

@@ -48,10 +48,11 @@ def load(estimator: Any, X: Any, y: npt.ArrayLike | None) -> Iterator[LoadedRows
     if not is_source(X):
         yield LoadedRows(X, y)
         return
-    if y is not None:
-        raise ValueError("a source brings its own labels: y must not be given")
     task = estimator._task
-    with X.rows_within(memory_budget(estimator)) as rows:
+    if task.labelled and y is not None:
+        raise ValueError("a source brings its own labels: y must not be given")
+    source = X if task.labelled else X.unlabelled()
+    with source.rows_within(memory_budget(estimator)) as rows:
         if not rows.X.shape[0]:
             raise ValueError(f"{X.path} holds no rows")
         if task.labelled and rows.y is None:

@@ -14,7 +14,6 @@ from primalsvm.estimators.loading import Rows
 from primalsvm.losses import OneSided
 from primalsvm.objective import Problem, mean_row
 from primalsvm.options import check_share
-from primalsvm.sources.opening import is_source
 
 ROUNDING = 1e-13  # of a score, relative to ρ: support vectors on the boundary count as inliers
 
@@ -69,23 +68,6 @@ class Detector(OutlierMixin, Estimator):
         """ρ = −b."""
         offset: npt.NDArray[np.float64] = -self.intercept_
         return offset
-
-    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Fit to rows X and weights.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or a source (`primalsvm.open`)
-            The kernel matrix if the kernel is "precomputed".
-        y : ignored, as are the labels of a source
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is equivalent to repeating the row, 0 to leaving it out.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X.unlabelled() if is_source(X) else X, None, sample_weight)
 
     def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
         """⟨w, φ(x)⟩ of every row; lower values are more abnormal.
