@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primalsvm import sums
-from primalsvm.data import Handle, Vector, Weights
+from primalsvm.data import Handle, Weights
 from primalsvm.losses import Loss
 
 Reduce = Callable[..., Any]
@@ -54,7 +54,7 @@ def best_intercept(
     def slope_at(b: float) -> float:
         return tilt + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
 
-    reach = float(reduce(sums.score_extent, y, scores, merge=sums.largest))
+    reach = float(reduce(sums.score_extent, y, scores, merge=max))
     zero = ROUNDING * total
     guessed = abs(near) < reach
     centre, spread = (near, NEARBY * reach) if guessed else (0.0, reach)
@@ -109,24 +109,28 @@ def balancing_shift(
         reach = 1.0 + 2.0 * float(np.abs(few_alpha).max())
         if of_free(-reach) >= 0.0 >= of_free(reach):
             return sums.shift_free, decreasing_root(of_free, reach, total)
-    reach = max(1.0, 2.0 * float(reduce(sums.largest_size, alpha, merge=sums.largest)))
-    for _ in range(100):  # a sum at the bound of the domain is reached up to rounding only
-        if of_all(-reach) >= 0.0 >= of_all(reach):
-            break
-        reach *= 2.0
+    reach = max(1.0, 2.0 * float(reduce(sums.largest_size, alpha, merge=max)))
     return sums.shift_all, decreasing_root(of_all, reach, total)
 
 
 def decreasing_root(function: Callable[[float], float], reach: float, size: float) -> float:
-    """The root of a piecewise linear, decreasing function in [−reach, reach], by safeguarded regula falsi.
+    """The root of a piecewise linear, decreasing function, by safeguarded regula falsi.
+
+    The search begins in [−reach, reach], which is doubled until it has a root; a function that is at most 1e-15 `size`
+    in size is 0 up to rounding.
 
     Examples
     --------
     >>> decreasing_root(lambda x: 0.25 - x, 1.0, 1.0)
     0.25
     """
+    at_low, at_high = function(-reach), function(reach)
+    for _ in range(100):  # a sum at the bound of the domain is reached up to rounding only
+        if at_low >= 0.0 >= at_high:
+            break
+        reach *= 2.0
+        at_low, at_high = function(-reach), function(reach)
     low, high, root = -reach, reach, 0.0
-    at_low, at_high = function(low), function(high)
     for k in range(200):
         at_root = function(root)
         if abs(at_root) <= 1e-15 * size or high - low <= 1e-17 * reach:
@@ -138,9 +142,3 @@ def decreasing_root(function: Callable[[float], float], reach: float, size: floa
         falsi = low + (high - low) * at_low / (at_low - at_high) if at_low > at_high else low
         root = falsi if k % 3 < 2 and low < falsi < high else 0.5 * (low + high)
     return root
-
-
-def two_sided_constant(loss: Loss, kinds: Vector) -> float:
-    """The b that minimises Σ cᵢ ℓ(yᵢ, b) for signs, given Σc of the negative labels and of the positive ones."""
-    y, scores = np.array([-1.0, 1.0]), np.zeros(2)
-    return best_intercept(reduce_locally, loss, 0.0, float(kinds.sum()), y, Weights(kinds, 1), scores)

@@ -21,7 +21,7 @@ import numpy as np
 
 from primalsvm import sums
 from primalsvm.data import ALONE, Dataset, Handle, Vector, Weights, inner
-from primalsvm.intercepts import balancing_shift, best_intercept, reduce_locally, two_sided_constant
+from primalsvm.intercepts import balancing_shift, best_intercept, reduce_locally
 from primalsvm.losses import Loss, OneSided, check_loss
 
 Intercept = Literal["none", "penalized", "free"]
@@ -43,7 +43,7 @@ class Bounds(NamedTuple):
 
     at_zero: float  # bound of λ/2 ‖w*‖²
     largest: float  # max|y|; with a tilt, the spread of the scores
-    trivial: float = 0.0  # with a tilt: if P* is above −trivial, P* and w* are 0 up to rounding
+    trivial_above: float = math.inf  # with a tilt: if P* is above this, P* and w* are 0 up to rounding
 
 
 # The bounds for targets −1 and 1. ½ is enough for every margin loss: see `Objective.radius`.
@@ -114,18 +114,14 @@ class Problem:
             mean = mean_row(data)
             energy = self.lam / 2 * length**2
             at_zero = max(energy * mean.squared_norm, smallest)
-            return replace(objective, bounds=Bounds(at_zero, length * mean.spread, TRIVIAL * energy * mean.rows))
+            return replace(objective, bounds=Bounds(at_zero, length * mean.spread, -TRIVIAL * energy * mean.rows))
         at_zero = max(objective.mean_loss(data.zeros(), 0.0), smallest)
-        largest = data.reduce(sums.largest_size, y, merge=sums.largest)
+        largest = data.reduce(sums.largest_size, y, merge=max)
         return replace(objective, bounds=Bounds(at_zero, largest))
 
     def penalty(self, square: Any, b: Any) -> Any:
         """The terms without rows: λ/2 ‖w‖², with b² in ‖w‖² if the intercept is penalised, plus τ b."""
         return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.tilt * b
-
-    def regularizer(self, w: Vector, b: float) -> float:
-        """`penalty` of a point."""
-        return float(self.penalty(float(inner(w, w)), b))
 
 
 @dataclass(frozen=True)
@@ -184,21 +180,13 @@ class Objective:
         return math.sqrt(2.0 * self.bounds.at_zero / self.lam)
 
     @property
-    def tunable(self) -> bool:
-        """Whether the user chooses λ: in the one-class problem it is ν."""
-        return not self.tilt
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Whether this lower bound shows that a one-class P* and w* are 0: the rows surround the origin."""
-        return self.tilt != 0.0 and dual >= -self.bounds.trivial
+    def trivial_above(self) -> float:
+        """A lower bound of at least this shows that a one-class w* is 0: the rows surround the origin. Else inf."""
+        return self.bounds.trivial_above
 
     def with_lam(self, lam: float) -> "Objective":
         """The same objective at another λ."""
         return replace(self, problem=replace(self.problem, lam=lam))
-
-    def penalty(self, square: Any, b: Any) -> Any:
-        """The terms of P without rows, given ‖w‖²."""
-        return self.problem.penalty(square, b)
 
     def squared_norm(self, w: Vector, scores: Handle | None = None) -> float:
         """‖w‖². If w is a vector of coefficients this is Σ wᵢ ⟨w, xᵢ⟩: a pass, unless the scores are given."""
@@ -285,7 +273,8 @@ class Objective:
         if not self.loss.of_signs:
             return self.best_intercept(self.data.zeros())
         kinds = np.array(self.data.reduce(sums.side_weights, self.y, self.data.weights))  # two kinds of rows
-        return two_sided_constant(self.loss, kinds)
+        y, weight, scores = np.array([-1.0, 1.0]), Weights(kinds, 1), np.zeros(2)
+        return best_intercept(reduce_locally, self.loss, 0.0, float(kinds.sum()), y, weight, scores)
 
     # ---- D -----------------------------------------------------------------------------------------------------------
 
@@ -334,7 +323,7 @@ class Objective:
         """
         allowed = self.balance_alpha(alpha)
         if combination is not None and allowed is not alpha:
-            combination = combination + self.data.combine(self.data.map(sums.difference, allowed, alpha))
+            combination = combination + self.data.combine(self.data.map(np.subtract, allowed, alpha))
         return self.dual_value(allowed, *self.primal_point(allowed, combination))
 
     def evaluate_dual(self, alpha: Handle) -> Evaluation:
@@ -364,7 +353,7 @@ class Objectives:
     (2, array([-1.,  1.]))
     """
 
-    tunable = True
+    trivial_above = math.inf  # with rows of both labels w* is not 0
 
     def __init__(self, problem: Problem, data: Dataset, Y: Handle) -> None:
         self.problem, self.data, self.Y = problem, data, Y
@@ -388,10 +377,6 @@ class Objectives:
     def forget(self, k: int) -> None:
         """Drop what `separate` keeps for problem k."""
         self._separate.pop(k, None)
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Never: with rows of both labels w* is not 0."""
-        return False
 
     def with_lam(self, lam: float) -> "Objectives":
         """The same problems at another λ."""

@@ -20,7 +20,7 @@ Rows of a query are sorted by their scores, so scores and r are arrays here, whe
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -145,15 +145,7 @@ class RankingObjective:
     lam: float
     data: Dataset
     queries: Queries
-
-    @property
-    def tunable(self) -> bool:
-        """Whether the user chooses λ."""
-        return True
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Never: w* is 0 only if the rows of all pairs are the same."""
-        return False
+    trivial_above: ClassVar[float] = math.inf  # w* is 0 only if the rows of all pairs are the same
 
     def regularizer(self, w: Vector) -> float:
         """λ/2 ‖w‖²."""

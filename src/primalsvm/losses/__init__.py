@@ -1,4 +1,4 @@
-"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: plain NamedTuples of numbers.
+"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: NamedTuples of their parameters.
 
 Each loss states, once, everything that solvers need of it:
 
@@ -122,34 +122,34 @@ def check_loss(loss: Loss) -> None:
 
 
 # The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.
-def value(self: Any, p: float, y: float) -> float:
+def value(self: Loss, p: float, y: float) -> float:
     """ℓ(y, p) of the given loss."""
-    return self.value(p, y)  # type: ignore[no-any-return]  # the loss is any class with these methods
+    return self.value(p, y)
 
 
-def slope(self: Any, p: float, y: float) -> float:
+def slope(self: Loss, p: float, y: float) -> float:
     """A sub-gradient of the given loss in p."""
-    return self.slope(p, y)  # type: ignore[no-any-return]  # as above
+    return self.slope(p, y)
 
 
-def conjugate(self: Any, a: float, y: float) -> float:
+def conjugate(self: Loss, a: float, y: float) -> float:
     """ℓ*(a) of the given loss."""
-    return self.conjugate(a, y)  # type: ignore[no-any-return]  # as above
+    return self.conjugate(a, y)
 
 
-def conjugate_curvature(self: Any, a: float, y: float) -> float:
+def conjugate_curvature(self: Loss, a: float, y: float) -> float:
     """(ℓ*)''(a) of the given loss, inside its domain."""
-    return self.conjugate_curvature(a, y)  # type: ignore[no-any-return]  # as above
+    return self.conjugate_curvature(a, y)
 
 
-def feasible(self: Any, alpha: float, y: float) -> float:
+def feasible(self: Loss, alpha: float, y: float) -> float:
     """The feasible dual value nearest to α."""
-    return self.feasible(alpha, y)  # type: ignore[no-any-return]  # as above
+    return self.feasible(alpha, y)
 
 
-def dual_step(self: Any, p: float, y: float, alpha: float, q: float) -> float:
+def dual_step(self: Loss, p: float, y: float, alpha: float, q: float) -> float:
     """The best new value of one dual variable."""
-    return self.dual_step(p, y, alpha, q)  # type: ignore[no-any-return]  # as above
+    return self.dual_step(p, y, alpha, q)
 
 
 def _method(name: str) -> Any:

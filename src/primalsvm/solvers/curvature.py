@@ -20,8 +20,8 @@ from primalsvm.data import Dataset, Handle, Vector
 from primalsvm.objective import Objective
 from primalsvm.solvers import costs
 from primalsvm.solvers.costs import LARGEST_FACTOR, PRODUCTS
-from primalsvm.solvers.proximal import assign, assign_changed, changes, divide
-from primalsvm.solvers.systems import Bordered, conjugate_gradients, factorise
+from primalsvm.solvers.proximal import assign_changed, changes, divide
+from primalsvm.solvers.systems import bordered, conjugate_gradients, factorise
 
 # H is summed in single precision while the rounding of the sum is at most this multiple of λ (0.01 to 100: as good).
 SINGLE_ENOUGH = 1.0
@@ -106,7 +106,7 @@ class Curvature:
                 self.squares, change, moved = None, h, inside
         if self.squares is None:
             self.squares = np.zeros((d + 1, d + 1), order="F")
-            data.update(assign, h, self.counted)
+            data.update(np.copyto, self.counted, h)
         else:
             data.update(assign_changed, change, h, self.counted)
         self.operations += costs.squares(costs.Size.of(data)) * moved / m
@@ -128,11 +128,11 @@ def _step_by_rows(objective: Objective, h: Handle, g: Vector, g_b: float) -> tup
     matrix *= roots[:, None] / lam
     matrix *= roots
     matrix[np.arange(n), np.arange(n)] += 1.0
-    solve = factorise(matrix)
-    z = solve(-roots * data.get(data.scores(g), inside) / lam)
+    inverse = factorise(matrix)
+    z = inverse(-roots * data.get(data.scores(g), inside) / lam)
     step_b = 0.0
     if objective.intercept != "none":
-        from_b = solve(roots)
+        from_b = inverse(roots)
         mu = lam if objective.intercept == "penalized" else 0.0
         step_b = float((-g_b - roots @ z) / (mu + roots @ from_b))
         z = z + step_b * from_b
@@ -153,6 +153,6 @@ def _rough_step(objective: Objective, h: Handle, inside: int, g: Vector, g_b: fl
     weight = float(data.reduce(np.sum, k))
     corner = {"none": 1.0, "penalized": lam + weight, "free": weight}[objective.intercept]
     return conjugate_gradients(
-        Bordered(objective.problem, data, k),
+        bordered(objective.problem, data, k),
         lambda r, r_b: (r / diagonal, r_b / corner), -g, -g_b, ROUGHLY, PRODUCTS,
     )  # fmt: skip

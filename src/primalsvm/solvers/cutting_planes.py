@@ -132,9 +132,6 @@ class CuttingPlanes:
         """The best point."""
         return state.w, 0.0
 
-    def observe(self, objective: RankingObjective, state: CuttingState, evaluation: Evaluation) -> None:
-        """Does nothing."""
-
 
 def continue_from(
     objective: RankingObjective, w: Vector, planes: Planes, target: float, certify: bool = True

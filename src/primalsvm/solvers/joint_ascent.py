@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.data import ALONE, Vector, prefetch_row, squared_norm, weight_of
+from primalsvm.data import ALONE, Vector, inner, prefetch_row, squared_norm, weight_of
 from primalsvm.data.blocks import add_outer, dots, width
 from primalsvm.data.vectors import (
     combine_many,
@@ -463,11 +463,9 @@ def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluat
     if free:
         near = zip(own, transpose(scores), group.centre, strict=True)
         b[:] = [objective.best_intercept(column, float(centre)) for objective, column, centre in near]
-    losses = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
-    return [
-        Evaluation(W[k], float(b[k]), problem.regularizer(W[k], float(b[k])) + float(losses[k]), float(duals[k]))
-        for k in range(K)
-    ]
+    primals = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
+    primals += problem.penalty(np.array([inner(w, w) for w in W]), b)
+    return [Evaluation(*point) for point in zip(W, b.tolist(), primals.tolist(), duals.tolist(), strict=True)]
 
 
 def balance_alpha(objectives: list[Objective], alpha: Vector) -> Vector:

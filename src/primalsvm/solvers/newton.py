@@ -33,16 +33,7 @@ from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.protocol import Point, Run, SolverState, Traits
-from primalsvm.solvers.proximal import (
-    Proximal,
-    add_constant,
-    assign,
-    balance_at,
-    maximise,
-    middles,
-    move_scores,
-    slope_along,
-)
+from primalsvm.solvers.proximal import Proximal, balance_at, maximise, middles, move_scores, slope_along
 
 # In these comments "work" is the operations for solving 31 problems (a9a, ijcnn1, covtype, housing; small and badly
 # scaled ones that were generated) with another value of the constant, relative to the operations with this value.
@@ -212,7 +203,7 @@ class Newton:
             w = objective.primal_point(alpha)[0] if previous.w is None else np.asarray(previous.w, np.float64)
             b, q = previous.b, Q_AFTER_HANDOVER
         elif isinstance(previous, NewtonState) and fits(previous.view.alpha, m) and previous.w.shape == (d,):
-            alpha = data.map(assign, previous.view.alpha)
+            alpha = data.map(np.positive, previous.view.alpha)  # a copy
             w, b, q = previous.w.copy(), previous.b, min(FIRST_Q, WARM_START_FACTOR * previous.q)
         b, q = 0.0 if objective.intercept == "none" else b, max(q, last_q)
         sample = None if alpha is not None else sample_of(objective, rows_for(q, data), rng)
@@ -254,7 +245,7 @@ class Newton:
     def _next_alpha(self, objective: Objective, state: NewtonState) -> None:
         """α ← a, and a smaller q unless the gap falls fast enough."""
         view = state.view
-        objective.data.update(assign, view.a, view.alpha)
+        objective.data.update(np.copyto, view.alpha, view.a)
         if state.gap > FAST_ENOUGH * state.outer_gap:
             state.q = max(state.q / SHRINK_Q, state.last_q)
         state.outer_gap = state.gap
@@ -290,7 +281,7 @@ class Newton:
         g, g_b = self._gradient(objective, state)
         step, step_b = self._direction(objective, state, g, g_b)
         along = data.scores(step)
-        data.update(partial(add_constant, step_b), along)
+        data.update(partial(np.add, step_b), along, along)  # in place
         before = objective.regularizer(state.w, state.b) + view.sums.phi / total
         t = self._line_search(objective, state, step, step_b, along)
         view.update(objective, along, t, state.b, state.q)
@@ -355,7 +346,7 @@ class Newton:
         gap = abs(primal - dual)
         if objective.free:
             gap += abs(state.b * objective.imbalance(sums.balance)) / total
-        return gap, 0.0 if objective.solution_is_zero(dual) else relative_gap(primal, primal - gap)
+        return gap, 0.0 if dual >= objective.trivial_above else relative_gap(primal, primal - gap)
 
     def evaluate(self, objective: Objective, state: NewtonState) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
@@ -371,9 +362,6 @@ class Newton:
     def iterate(self, objective: Objective, state: NewtonState) -> tuple[Vector, float]:
         """(w, b)."""
         return state.w.copy(), state.b
-
-    def observe(self, objective: Objective, state: NewtonState, evaluation: Evaluation) -> None:
-        """Does nothing."""
 
     def hand_over(self, objective: Objective, state: NewtonState) -> Point:
         """(w, b), and a if it is known for all rows; else the first α."""

@@ -91,7 +91,8 @@ def solver_of(solver: Any) -> Any:
 def plan(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
     """The solvers to try, in this order, each with its budget."""
     newton = costs.newton(size)
-    interior = costs.interior_point(size) if fits_interior(size, loss) else math.inf
+    fits_interior = hasattr(loss, "pieces") and min(size.m, size.d) < LARGEST_FACTOR
+    interior = costs.interior_point(size) if fits_interior else math.inf
     trial = TRIAL_SWEEPS * costs.visits(size)
     stages = []
     small = size.m * size.d < SMALL
@@ -138,7 +139,8 @@ def choose_out_of_core(solver: Any, size: Size, budget: float) -> JointSolver:
     numbers of each row. Coordinate ascent reads blocks.
     """
     if isinstance(solver, str) and solver == "auto":
-        few = size.d <= few_features(size) <= size.m and ROW_BYTES * size.m <= budget
+        most = FEW_FEATURES if size.sparse else DENSE_FEATURES
+        few = size.d <= most <= size.m and ROW_BYTES * size.m <= budget
         return Several(Newton() if few else BlockAscent())
     chosen = solver_of(solver)
     if chosen.name == DualAscent.name:
@@ -147,13 +149,3 @@ def choose_out_of_core(solver: Any, size: Size, budget: float) -> JointSolver:
         raise ValueError(f"solver={chosen!r} needs the rows in memory, and those of this source are too many")
     found: JointSolver = as_joint(chosen)
     return found
-
-
-def few_features(size: Size) -> int:
-    """Up to how many features Newton's systems cost about as much as a few sweeps of dual ascent."""
-    return FEW_FEATURES if size.sparse else DENSE_FEATURES
-
-
-def fits_interior(size: Size, loss: Loss) -> bool:
-    """Whether the interior-point method is for this loss and this many rows and features."""
-    return hasattr(loss, "pieces") and min(size.m, size.d) < LARGEST_FACTOR

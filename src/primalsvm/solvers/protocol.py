@@ -57,26 +57,18 @@ class Traits:
     intercepts: tuple[Intercept, ...] = ("none", "penalized", "free")
 
 
-class State(Protocol):
-    """The fields of a solver's state that the driver reads. A state is picklable and is the solver's only memory."""
-
-    epoch: float
-    steps: int
-    operations: float  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
-    target: float  # relative gap to reach
-    finished: bool  # the solver has ended its work, or only rounding is left
-    worth_evaluating: bool  # the gap may have reached the target, or an evaluation is due
-
-
 @dataclass(kw_only=True)
 class SolverState:
-    """These fields but for `target`, for states that derive from it."""
+    """The fields of a solver's state that the driver reads; it also sets `target`, the relative gap to reach.
+
+    A state is picklable and is the solver's only memory.
+    """
 
     epoch: float = 0.0
     steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
+    operations: float = 0.0  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
+    finished: bool = False  # the solver has ended its work, or only rounding is left
+    worth_evaluating: bool = False  # the gap may have reached the target, or an evaluation is due
 
 
 class Solver(Protocol):
@@ -84,6 +76,10 @@ class Solver(Protocol):
 
     `start` makes a state; `advance` takes a state and returns it one chunk of work later. The objective is of the kind
     that the solver is for: mostly `Objective`, sometimes a kind of its own.
+
+    Some solvers have further methods: `observe(objective, state, evaluation)` stores what the solver needs of an
+    evaluation, `release()` of a state drops what a later run does not need; for `hand_over` and `path_start` see
+    `Traits`.
     """
 
     @property
@@ -111,24 +107,14 @@ class Solver(Protocol):
     def iterate(self, objective: Any, state: Any) -> tuple[Vector, float]:
         """The solver's own point, at no cost in passes over the rows; `evaluate` may find a better b, or w."""
 
-    def observe(self, objective: Any, state: Any, evaluation: Evaluation) -> None:
-        """Store what the solver needs of an evaluation."""
-
 
 @dataclass
 class Member(SolverState):
-    """One of several problems between two chunks: the part of a `State` that the driver reads."""
+    """One of several problems between two chunks."""
 
     primal: float = float("inf")  # P, estimated from the last sweeps
     dual: float = 0.0  # D, estimated likewise
     estimate: float = float("inf")  # the relative gap of these two
-
-
-class JointState(Protocol):
-    """The state of a `JointSolver`."""
-
-    target: float  # relative gap to reach
-    members: list[Any]  # a `Member`, or the `State`, of each problem; None: not started yet, or closed
 
 
 class Objectives(Protocol):
@@ -139,11 +125,8 @@ class Objectives(Protocol):
         """The rows."""
 
     @property
-    def tunable(self) -> bool:
-        """Whether λ is for the user to choose."""
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Whether this lower bound shows that w* = 0, which is not informative."""
+    def trivial_above(self) -> float:
+        """A lower bound of at least this shows that w* = 0; finite only for the one-class problem, whose λ is ν."""
 
     def __len__(self) -> int: ...
 
@@ -158,7 +141,11 @@ class Objectives(Protocol):
 
 
 class JointSolver(Protocol):
-    """A solver of K problems on the same rows; k counts the problems."""
+    """A solver of K problems on the same rows; k counts the problems.
+
+    Its state has `target`, the relative gap to reach, and `members`: of each problem a `SolverState`, such as a
+    `Member`, or None if it is not started yet or closed.
+    """
 
     @property
     def name(self) -> str:

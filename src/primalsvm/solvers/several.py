@@ -12,7 +12,7 @@ from typing import Any
 
 from primalsvm.data import Dataset, Vector
 from primalsvm.objective import Evaluation
-from primalsvm.solvers.protocol import Point, Run, Solver, Traits
+from primalsvm.solvers.protocol import Point, Run, Traits
 
 
 class Single:
@@ -33,13 +33,9 @@ class Single:
         return data
 
     @property
-    def tunable(self) -> bool:
+    def trivial_above(self) -> float:
         """As the objective."""
-        return bool(self.objective.tunable)
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """As the objective."""
-        return bool(self.objective.solution_is_zero(dual))
+        return float(self.objective.trivial_above)
 
     def __len__(self) -> int:
         return 1
@@ -75,20 +71,21 @@ class Several:
 
     Parameters
     ----------
-    solver : a solver object
+    solver : a `Solver`
     """
 
-    solver: Solver
+    solver: Any
 
     @property
     def name(self) -> str:
         """As the solver."""
-        return self.solver.name
+        return str(self.solver.name)
 
     @property
     def traits(self) -> Traits:
         """As the solver."""
-        return self.solver.traits
+        traits: Traits = self.solver.traits
+        return traits
 
     def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> SeveralState:
         """All problems, or as many as there are threads; the others wait."""
@@ -137,23 +134,26 @@ class Several:
 
     def iterate(self, objectives: Any, state: SeveralState, k: int) -> tuple[Vector, float]:
         """As the solver."""
-        return self.solver.iterate(self._objective(objectives, k), state.members[k])
+        found: tuple[Vector, float] = self.solver.iterate(self._objective(objectives, k), state.members[k])
+        return found
 
     def observe(self, objectives: Any, state: SeveralState, k: int, evaluation: Evaluation) -> None:
-        """As the solver."""
-        self.solver.observe(self._objective(objectives, k), state.members[k], evaluation)
+        """As the solver, if it stores anything."""
+        if hasattr(self.solver, "observe"):
+            self.solver.observe(self._objective(objectives, k), state.members[k], evaluation)
 
     def hand_over(self, objectives: Any, state: SeveralState, k: int) -> Point:
         """As the solver."""
-        solver: Any = self.solver
-        point: Point = solver.hand_over(self._objective(objectives, k), state.members[k])
+        point: Point = self.solver.hand_over(self._objective(objectives, k), state.members[k])
         return point
 
     def close(self, objectives: Any, state: SeveralState, k: int) -> tuple[Any, Any]:
         """The solver and its state."""
         member, state.members[k] = state.members[k], None
         objectives.forget(k)
-        return self.solver, release(member)
+        if hasattr(member, "release"):
+            member.release()
+        return self.solver, member
 
     def _objective(self, objectives: Any, k: int) -> Any:
         return objectives[0] if len(objectives) == 1 else objectives.separate(k)
@@ -190,10 +190,3 @@ def as_previous(state: Any) -> Any:
 def replace_state(previous: Any, state: Any) -> Any:
     """The previous state with another state of the single solver."""
     return replace(previous, state=state) if isinstance(previous, LastStage) else state
-
-
-def release(state: Any) -> Any:
-    """The state after its own `release`, if it has one: without what can be computed again."""
-    if hasattr(state, "release"):
-        state.release()
-    return state

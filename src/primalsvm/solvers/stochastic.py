@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from primalsvm import sums
-from primalsvm.data import Batch, Dataset, Handle, Vector, Weights, inner
+from primalsvm.data import Batch, Dataset, Handle, Vector, inner
 from primalsvm.losses import Loss
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
@@ -121,19 +121,50 @@ class StochasticSolver(ABC):
         return Traits("take", self_paced=self.n_iter is not None, planned=True)
 
     def advance(self, objective: Objective, state: StochasticState) -> StochasticState:
-        """A chunk of steps."""
-        return advance(objective, state)
+        """Steps up to the next event: the end of a chunk, a new tail or average, an evaluation, the end of a try."""
+        assert state.sampler is not None
+        plan = state.plan
+        if not objective.data.kernel_rows:
+            refresh_norm(state)
+        if state.taken == state.next_tail:
+            begin_tail(state)
+        if state.taken == state.next_average:
+            reset_average(state)
+        n = max(1, chunk_rows(objective.data) // plan.batch_size)
+        for point in (state.next_tail, state.next_average, state.length):
+            if point is not None and state.taken < point:
+                n = min(n, point - state.taken)
+        order = state.sampler.draw(n * plan.batch_size)
+        # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
+        if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
+            cut = int(state.sampler.rng.integers(n)) * plan.batch_size
+            visit_numbers(objective, state, order[:cut])
+            state.chosen = last_iterate(state)
+            order = order[cut:]
+        visit_numbers(objective, state, order)
+        state.taken += n
+        state.steps += n
+        state.epoch = state.steps / state.per_epoch
+        state.worth_evaluating = state.length is None and state.taken == state.next_tail
+        if state.taken == state.length:
+            end_try(objective, state)
+        return state
 
     def evaluate(self, objective: Objective, state: StochasticState) -> Evaluation:
-        """P at the output, with the best b if it is free; D at the mean slopes."""
-        return evaluate(objective, state)
+        """P at the output, with the best b if it is free; D at the mean slopes, or better."""
+        w, b = output(state)
+        b, primal, scores = objective.evaluate_primal(w, b)
+        data = objective.data
+        slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
+        alpha = data.map(partial(feasible_alpha, objective.loss, float(b)), objective.y, scores, slopes, visits)
+        own = Evaluation(w, b, primal, objective.lower_bound(alpha))
+        if state.plan.n_iter is not None or data.block is None:
+            return own
+        return improve(objective, state, own, alpha)
 
     def iterate(self, objective: Objective, state: StochasticState) -> tuple[Vector, float]:
         """The output so far: the average, or the best try."""
         return output(state)
-
-    def observe(self, objective: Objective, state: StochasticState, evaluation: Evaluation) -> None:  # noqa: B027  # final
-        """No step depends on an evaluation."""
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------
@@ -205,45 +236,10 @@ def schedule(state: StochasticState, goal: int) -> None:
 def weight_scale(data: Dataset) -> tuple[float, float]:
     """c̄, the mean weight of a row, and the largest cᵢ/c̄."""
     mean = data.total_weight / data.shape[0]
-    return mean, data.reduce(_largest_weight, data.weights, merge=max) / mean
-
-
-def _largest_weight(weight: Weights) -> float:
-    return float(weight.values.max())
+    return mean, float(data.weight_array().max()) / mean
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
-
-
-def advance(objective: Objective, state: StochasticState) -> StochasticState:
-    """Steps up to the next event: the end of a chunk, a new tail or average, an evaluation, the end of a try."""
-    assert state.sampler is not None
-    plan = state.plan
-    if not objective.data.kernel_rows:
-        refresh_norm(state)
-    if state.taken == state.next_tail:
-        begin_tail(state)
-    if state.taken == state.next_average:
-        reset_average(state)
-    n = max(1, chunk_rows(objective.data) // plan.batch_size)
-    for point in (state.next_tail, state.next_average, state.length):
-        if point is not None and state.taken < point:
-            n = min(n, point - state.taken)
-    order = state.sampler.draw(n * plan.batch_size)
-    # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
-    if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
-        cut = int(state.sampler.rng.integers(n)) * plan.batch_size
-        visit_numbers(objective, state, order[:cut])
-        state.chosen = last_iterate(state)
-        order = order[cut:]
-    visit_numbers(objective, state, order)
-    state.taken += n
-    state.steps += n
-    state.epoch = state.steps / state.per_epoch
-    state.worth_evaluating = state.length is None and state.taken == state.next_tail
-    if state.taken == state.length:
-        end_try(objective, state)
-    return state
 
 
 def refresh_norm(state: StochasticState) -> None:
@@ -371,25 +367,10 @@ def output(state: StochasticState) -> tuple[Vector, float]:
     return output_of_try(state) if state.best_try is None else state.best_try[1:]
 
 
-def evaluate(objective: Objective, state: StochasticState) -> Evaluation:
-    """P at the output, with the best b if it is free; D at the mean slopes, or better."""
-    w, b = output(state)
-    b, primal, scores = objective.evaluate_primal(w, b)
-    alpha = mean_slopes(objective, state, scores, b)
-    own = Evaluation(w, b, primal, objective.lower_bound(alpha))
-    if state.plan.n_iter is not None or objective.data.block is None:
-        return own
-    return improve(objective, state, own, alpha)
-
-
-def mean_slopes(objective: Objective, state: StochasticState, scores: Handle, b: float) -> Handle:
+def feasible_alpha(
+    loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector
+) -> None:
     """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits."""
-    data = objective.data
-    slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
-    return data.map(partial(_mean_slopes, objective.loss, float(b)), objective.y, scores, slopes, visits)
-
-
-def _mean_slopes(loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector) -> None:
     sums.slopes(loss, b, y, scores, out)
     np.divide(slopes, visits, out=out, where=visits > 0)
     np.negative(out, out=out)

@@ -68,36 +68,29 @@ class Stops:
         return epoch >= self.epochs and (self.max_iter is not None or operations >= most or operations == 0.0)
 
 
-def sentence(
-    status: Status,
-    epoch: float,
-    relative_gap: float,
-    stops: Stops,
-    *,
-    solution_is_zero: bool = False,
-    tunable: bool = True,
-) -> str:
-    """A sentence about a status: what it means, the figures, and what to do."""
-    if solution_is_zero:
+def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops, *, zero: bool, tunable: bool) -> str:
+    """A sentence about a status: what it means, the figures, and what to do.
+
+    `zero` says that w = 0 is the solution of a one-class problem, `tunable` that the user chooses λ.
+    """
+    if zero:
         return (
             f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution, which is "
             "not informative; use a kernel, features that are not centred, or a larger nu"
         )
-    reached = (
-        f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
-    )
+    reached, short = "an accuracy that was not certified", ""
+    if np.isfinite(relative_gap):
+        reached, short = f"a relative gap of {relative_gap:.1e}", f" > tol {stops.tol:.1e}"
     if status is Status.CONVERGED:
         return f"converged after {epoch:.4g} epochs to {reached}"
     if status is Status.FINISHED:
-        above = np.isfinite(relative_gap) and relative_gap > stops.tol
-        return f"finished after {epoch:.4g} epochs at {reached}" + (f" > tol {stops.tol:.1e}" if above else "")
+        return f"finished after {epoch:.4g} epochs at {reached}{short if relative_gap > stops.tol else ''}"
     if status is Status.EARLY_STOPPING:
         return (
             f"stopped early after {epoch:.4g} epochs: the validation error has not fallen for {stops.patience} "
             f"evaluations (at {reached})"
         )
-    short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
-    stronger = "" if not tunable else ", or regularise more (a larger lam, a smaller C)"
+    stronger = ", or regularise more (a larger lam, a smaller C)" if tunable else ""
     if status is Status.STALLED:
         advice = "only rounding is left to it; scale the features" + stronger
         return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"
