@@ -17,12 +17,6 @@ from primalsvm.losses import Loss
 
 Reduce = Callable[..., Any]
 
-# The first bracket around a guess has this share of the range of the scores.
-NEARBY = 1 / 64
-# A bracket with this share of the range of the scores is narrow enough to fetch the rows in it.
-NARROW = 1 / 128
-# A bracket is doubled at most this often: enough for slopes that are never exactly 0, as those of the logistic loss.
-DOUBLINGS = 60
 # A sum of slopes below this share of Σc is 0 up to rounding.
 ROUNDING = 1e-14
 
@@ -57,16 +51,16 @@ def best_intercept(
     reach = float(reduce(sums.score_extent, y, scores, merge=max))
     zero = ROUNDING * total
     guessed = abs(near) < reach
-    centre, spread = (near, NEARBY * reach) if guessed else (0.0, reach)
+    centre, spread = (near, reach / 64) if guessed else (0.0, reach)
     low, high, at_low = centre - spread, centre + spread, 0.0
-    for _ in range(DOUBLINGS):
+    for _ in range(60):  # slopes may be never exactly 0, as those of the logistic loss
         at_low = slope_at(low)
         if at_low < -zero and slope_at(high) > zero:
             break
         spread *= 2.0
         low, high = centre - spread, centre + spread
     endless = at_low >= -zero  # an interval without a lower end, as the one-class problem has for ν = 1
-    while high - low > NARROW * reach:
+    while high - low > reach / 128:  # then few rows are left in the bracket
         middle = 0.5 * (low + high)
         at_middle = slope_at(middle)
         if abs(at_middle) <= zero:

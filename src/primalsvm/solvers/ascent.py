@@ -30,8 +30,8 @@ from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathStart
 
 # In place of 0 in a denominator.
 TINY = 1e-300
-# The ratio of the true gap to its estimate is clipped to this range.
-LEAST_RATIO, MOST_RATIO = 0.2, 5.0
+# The ratio of the true gap to its estimate is clipped to [this, 5].
+LEAST_RATIO = 0.2
 # The clock is read after this many rows.
 CHUNK = 65_536
 # Problems take turns on about this many bytes of rows, so that the rows stay in the cache between the turns.
@@ -39,12 +39,8 @@ SHARED_BYTES = 2**21
 # Problems take turns on at least this many bytes of rows for each feature: every turn reads its weights again, and this
 # must not cost more than the rows.
 BYTES_PER_WEIGHT = 32
-# A chunk has at least this many rows: fewer rows take less time than the call.
-LEAST_CHUNK = 256
 # A thread visits this many rows between two merges: few enough to converge like one thread.
 CHUNK_PER_THREAD = 16_384
-# After this many sweeps the changes of the threads overlap less, and σ′ is smaller.
-CAUTIOUS_SWEEPS = 10
 # ω (text, λ = 1e-6: a sixth fewer sweeps to 1e-4; 1.2 and 1.6 gain less).
 RELAXATION = 1.4
 # ω is 1 before this sweep, as larger steps would only add to the oscillation.
@@ -204,7 +200,8 @@ class AscentState(SolverState):
 
     def frame(self, total: float, threads: int) -> Frame:
         """The scalars at the start of a chunk."""
-        sigma = float(threads) if self.epoch < CAUTIOUS_SWEEPS else 0.5 * (1.0 + threads)
+        # after some sweeps the changes of the threads overlap less
+        sigma = float(threads) if self.epoch < 10 else 0.5 * (1.0 + threads)
         relaxation = 1.0 if self.epoch < RELAXED_FROM else RELAXATION
         return Frame(
             self.lam, total, self.strength, self.centre, self.beta, self.seen, float(threads), relaxation, sigma
@@ -306,7 +303,8 @@ def chunk_length(data: Dataset, shared: bool = False) -> int:
         return size * max(CHUNK_PER_THREAD, worthwhile)
     if shared:
         per_row = max(1, data.nbytes // m)
-        return max(LEAST_CHUNK, min(CHUNK, max(SHARED_BYTES, BYTES_PER_WEIGHT * d) // per_row))
+        at_once = max(SHARED_BYTES, BYTES_PER_WEIGHT * d) // per_row
+        return max(256, min(CHUNK, at_once))  # fewer rows take less time than the call
     return CHUNK
 
 
@@ -430,4 +428,4 @@ def gap_ratio(gap: float, estimate: float) -> float:
     >>> gap_ratio(2e-3, 1e-3), gap_ratio(0.0, 1e-3), gap_ratio(1.0, 1e-3)
     (2.0, 0.2, 5.0)
     """
-    return min(max(gap / max(estimate, TINY), LEAST_RATIO), MOST_RATIO)
+    return min(max(gap / max(estimate, TINY), LEAST_RATIO), 5.0)

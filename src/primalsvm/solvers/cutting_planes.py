@@ -36,18 +36,8 @@ FLAT = 0.3
 FLATTER = 0.1
 # A search tries at most this many lengths.
 TRIALS = 20
-# If a search took more trials than this, P has a kink there.
-KINKED = 10
 # μ: a further plane is taken at this share of the remaining way to w̃.
 BEYOND = 0.1
-# The best bound is found up to this share of the gap.
-MODEL_ACCURACY = 0.05
-# The first trial of a step towards w̃ has at least this length.
-SHORTEST = 1e-4
-# A trial keeps this share of the interval, in which the slope changes sign, away from its ends.
-EDGE = 0.1
-# A step defines a curvature if the cosine between it and its change of gradient is above this.
-CURVED = 1e-14
 # After this many steps that change neither P nor the bound only rounding is left.
 FUTILE = 30
 
@@ -148,7 +138,7 @@ def continue_from(
 
 def raise_bound(objective: RankingObjective, state: CuttingState) -> None:
     """Update the bound that the planes prove, and w̃."""
-    accuracy = MODEL_ACCURACY * max(state.gap, 0.1 * state.target * state.primal)
+    accuracy = 0.05 * max(state.gap, 0.1 * state.target * state.primal)
     bound, state.least = state.planes.bound(objective.lam, accuracy)
     state.bound = max(state.bound, bound)
 
@@ -163,7 +153,7 @@ def quasi_newton_step(objective: RankingObjective, state: CuttingState, gradient
     fall = move(objective, state, delta, gradient, found)
     if fall <= 0.0:
         state.moves, state.changes = [], []
-    return fall > state.target * state.primal and found.trials <= KINKED
+    return fall > state.target * state.primal and found.trials <= 10  # after more trials P has a kink there
 
 
 def model_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> None:
@@ -175,7 +165,7 @@ def model_step(objective: RankingObjective, state: CuttingState, gradient: Vecto
     t = 0.0 if found is None else found.t
     if found is not None:
         move(objective, state, delta, gradient, found)
-    state.length = min(1.0, max(2.0 * t, SHORTEST))
+    state.length = min(1.0, max(2.0 * t, 1e-4))
     h, r = objective.plane_at(before + (t + BEYOND * (1.0 - t)) * along)
     state.planes.add(h, objective.combine(r))
 
@@ -215,7 +205,8 @@ def line_search(
             t *= 2.0
         else:
             falsi = low + (high - low) * at_low / (at_low - at_high)
-            t = min(max(falsi, low + EDGE * (high - low)), high - EDGE * (high - low))
+            edge = 0.1 * (high - low)  # trials stay away from the ends of the bracket
+            t = min(max(falsi, low + edge), high - edge)
     return Found(t, plane, along, trials)
 
 
@@ -227,7 +218,7 @@ def move(objective: RankingObjective, state: CuttingState, delta: Vector, gradie
     fall = state.primal - objective.value_at(found.plane, scores, w)
     if fall > 0.0:
         step, change = w - state.w, objective.lam * w + g - gradient
-        if inner(step, change) > CURVED * np.sqrt(inner(step, step) * inner(change, change)):
+        if inner(step, change) > 1e-14 * np.sqrt(inner(step, step) * inner(change, change)):  # else no curvature
             state.moves = [*state.moves[1 - MEMORY :], step]
             state.changes = [*state.changes[1 - MEMORY :], change]
         state.w, state.scores, state.g, state.primal = w, scores, g, state.primal - fall

@@ -38,8 +38,6 @@ LEFT_OUT = 300.0
 CORRECTED = 1e-8
 # A correction takes at most this many conjugate-gradient steps; more than a few are rare.
 CORRECTIONS = 20
-# A step makes progress if it reduces μ to this share or less; most steps make μ several times smaller.
-PROGRESS = 0.999
 # After this many steps in a row without progress only rounding is left.
 FUTILE = 10
 # Below this μ / P the products of variables are rounding only.
@@ -84,7 +82,6 @@ class Direction(NamedTuple):
 
 # r ↦ (δw, δb, r − the change of score + b), where r is the wanted change of each row, with the weight k
 RowDirection: TypeAlias = Callable[[Vector], tuple[Vector, float, Vector]]
-NO_W = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -204,7 +201,7 @@ class InteriorPoint:
             balance = objective.balance(data.from_array(alpha_of(pieces, state.a)))
             gap += abs(state.b * objective.imbalance(balance)) / total
         state.estimate = 0.0 if dual >= objective.trivial_above else relative_gap(primal, primal - gap)
-        state.futile = 0 if mu < PROGRESS * state.smallest else state.futile + 1
+        state.futile = 0 if mu < 0.999 * state.smallest else state.futile + 1
         state.smallest = min(state.smallest, mu)
         state.worth_evaluating = state.estimate <= state.target
         state.finished = (
@@ -266,7 +263,7 @@ def _direction_by_rows(objective: Objective, products: Vector, k: Vector, off_ba
 
     def direction(r: Vector) -> tuple[Vector, float, Vector]:
         q, db = system(r, -off_balance)
-        return NO_W, db, np.divide(q, k, out=np.zeros(k.shape), where=k > 0.0)
+        return np.zeros(0), db, np.divide(q, k, out=np.zeros(k.shape), where=k > 0.0)
 
     return direction
 

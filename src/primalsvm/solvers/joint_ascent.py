@@ -68,8 +68,8 @@ PROMISING_SHARE = 0.9
 FIRST_RATIO = 0.5
 
 
-class Frame(NamedTuple):
-    """Scalars that all problems share in a sweep."""
+class SweepScalars(NamedTuple):
+    """What all problems share in a sweep."""
 
     lam: float
     total: float  # Σc
@@ -78,13 +78,13 @@ class Frame(NamedTuple):
 
 
 @kernel
-def sweep(rows, weight, signs, loss, frame, centre, norms, order, alpha, V, beta, square, gap, gain, skip, pause):  # type: ignore[no-untyped-def]  # compiled
+def sweep(rows, weight, signs, loss, scalars, centre, norms, order, alpha, V, beta, square, gap, gain, skip, pause):  # type: ignore[no-untyped-def]  # compiled
     """Coordinate steps on the rows in `order`, for all problems; everything after `order` is updated."""
     K = np.uint64(alpha.shape[1])
     p = np.zeros(width(rows, V), V.dtype)
     change = np.zeros(width(rows, V), V.dtype)
     at, new = np.empty(K), np.empty(K)
-    s = 1.0 / (frame.lam * frame.total)
+    s = 1.0 / (scalars.lam * scalars.total)
     n = order.shape[0]
     for r in range(n):
         if r + AHEAD < n:
@@ -96,11 +96,11 @@ def sweep(rows, weight, signs, loss, frame, centre, norms, order, alpha, V, beta
         dots(rows, i, V, p)
         if norms[i] < 0.0:
             norms[i] = squared_norm(rows, i)
-        q = s * c * (norms[i] + frame.strength) / frame.relaxation
+        q = s * c * (norms[i] + scalars.strength) / scalars.relaxation
         y, old = signs[i], alpha[i]
         # short loops, each over few arrays, so that the compiler vectorises them
         for k in range(K):
-            at[k] = s * p[k] + centre[k] + frame.strength * s * beta[k]
+            at[k] = s * p[k] + centre[k] + scalars.strength * s * beta[k]
         for k in range(K):
             new[k] = alpha.dtype.type(dual_step(loss, at[k], np.float64(y[k]), np.float64(old[k]), q))
         for k in range(K):
@@ -397,9 +397,10 @@ def sweep_chunk(objectives: Objectives, rows: Any, group: Group, strength: float
         group.position = 0
         group.gap[:] = group.gain[:] = 0.0
     last = min(group.position + CHUNK, group.n_active)
-    frame = Frame(problem.lam, data.total_weight, strength, RELAXATION if group.epoch >= RELAXED_FROM else 1.0)
+    relaxation = RELAXATION if group.epoch >= RELAXED_FROM else 1.0
+    scalars = SweepScalars(problem.lam, data.total_weight, strength, relaxation)
     sweep(
-        rows, data.weights, group.signs, problem.loss, frame, group.centre, group.norms,
+        rows, data.weights, group.signs, problem.loss, scalars, group.centre, group.norms,
         group.order[group.position : last], group.alpha, group.V, group.beta, group.square, group.gap, group.gain,
         *group.shrinking,
     )  # fmt: skip

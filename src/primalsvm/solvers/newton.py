@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primalsvm.data import Dataset, Handle, Vector, inner
+from primalsvm.intercepts import decreasing_root
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
@@ -73,15 +74,8 @@ FLAT = 0.1
 SEARCHES = 40
 # The rounding of a slope, which is a sum over all rows, relative to its terms.
 ROUNDING = 1e-13
-# The bracket for the best b, where no row is inside, is doubled at most this often: from 1 to 1e18.
-DOUBLINGS = 60
 
-# The next three say when only rounding is left. They make no difference to problems that are solved.
-# A step is stuck if it changes Φ by less than this share.
-UNCHANGED = 1e-15
-# A new α makes no progress if it leaves this share of the gap.
-NO_PROGRESS = 0.999
-# The solver stops after this many steps in a row without progress.
+# After this many steps in a row without progress only rounding is left.
 FUTILE = 10
 
 # Samples for the first steps: (q, rows per feature). A sample is used down to its q, so that about ten rows per feature
@@ -233,7 +227,7 @@ class Newton:
         accuracy = INNER_ACCURACY if state.sample is None else ROUGHLY
         state.minimised = slack <= accuracy * state.gap or state.stuck
         state.worth_evaluating = state.sample is None and state.estimate <= state.target
-        lost = state.stuck and state.q == state.last_q and state.gap >= NO_PROGRESS * state.outer_gap
+        lost = state.stuck and state.q == state.last_q and state.gap >= 0.999 * state.outer_gap
         state.futile = state.futile + 1 if lost else 0
         state.finished = state.futile >= FUTILE or (not state.certify and state.worth_evaluating)
         return state
@@ -289,7 +283,7 @@ class Newton:
         data.update(partial(move_scores, t, step_b), along, view.scores)
         state.b += t * step_b
         after = objective.regularizer(state.w, state.b) + view.sums.phi / total
-        state.stuck = abs(before - after) <= UNCHANGED * abs(before)
+        state.stuck = abs(before - after) <= 1e-15 * abs(before)  # rounding
         g, g_b = self._gradient(objective, state)
         return float(inner(g, g)) / (2.0 * objective.lam) + abs(g_b * step_b)
 
@@ -299,7 +293,7 @@ class Newton:
         if view.sums.inside:
             return view.curvature.step(objective, view.h, view.sums.inside, g, g_b)
         if objective.free:
-            return -g / lam, best_intercept(objective, view.scores, view.alpha, state.b, state.q) - state.b
+            return -g / lam, proximal_intercept(objective, view.scores, view.alpha, state.b, state.q) - state.b
         return -g / lam, -g_b / lam
 
     def _line_search(
@@ -397,26 +391,15 @@ def first_alpha(objective: Objective, last_q: float) -> Handle:
     return data.map(partial(middles, objective.loss, 2.0 * bound), objective.y)
 
 
-def best_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
-    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = τ Σc, by bisection around the present b."""
-    data, wanted = objective.data, objective.tilt * objective.total
+def proximal_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
+    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = τ Σc."""
+    data = objective.data
 
-    def balance(b: float) -> float:
-        at_b = partial(balance_at, objective.loss, b, q)
-        return float(data.reduce(at_b, objective.y, data.weights, scores, alpha))
+    def excess(shift: float) -> float:
+        at_b = partial(balance_at, objective.loss, b + shift, q)
+        return objective.imbalance(data.reduce(at_b, objective.y, data.weights, scores, alpha))
 
-    reach = 1.0
-    low, high = b - reach, b + reach
-    for _ in range(DOUBLINGS):
-        if balance(low) > wanted > balance(high):
-            break
-        reach *= 2.0
-        low, high = b - reach, b + reach
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return middle
-        low, high = (middle, high) if balance(middle) > wanted else (low, middle)
+    return b + decreasing_root(excess, 1.0, objective.total)
 
 
 def rows_for(q: float, data: Dataset) -> int:

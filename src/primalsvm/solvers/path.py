@@ -29,9 +29,6 @@ from primalsvm.solvers.protocol import JointSolver, Solver
 from primalsvm.solvers.several import Single, as_previous, replace_state
 from primalsvm.solvers.stops import Stops
 
-POINTS = 20  # by default
-DECADES = 4.0  # from the largest λ to the smallest, by default
-
 
 @dataclass(frozen=True)
 class SVMPath:
@@ -118,7 +115,7 @@ def svm_path(
         K = len(objectives)
         if lams is None:
             top = max(strongest(objectives[k]) for k in range(K))
-            lams = np.geomspace(top, top * 10.0**-DECADES, POINTS)
+            lams = np.geomspace(top, top * 1e-4, 20)
         strengths = check_strengths("lams", lams)
         chosen = choose(solver, Size.of(data), chosen_loss, count=K, jointly=True)
         found: dict[float, list[Solution]] = {}
