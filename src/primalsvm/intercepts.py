@@ -1,4 +1,4 @@
-"""The exact free intercept: the best b for given scores, and the shift of α that gives Σ cᵢ αᵢ = τ Σc.
+"""The exact free intercept: the best b for given scores, and the shift of α that gives Σ cᵢ αᵢ = ν Σc.
 
 Both are roots of monotone sums over rows. `reduce` evaluates a sum where the rows are (`Dataset.reduce`). Once few rows
 can change the root, these are fetched and the root is found from them.
@@ -24,14 +24,14 @@ ROUNDING = 1e-14
 def best_intercept(
     reduce: Reduce,
     loss: Loss,
-    tilt: float,
+    linear: float,
     total: float,
     y: Handle,
     weight: Handle,
     scores: Handle,
     near: float = math.nan,
 ) -> float:
-    """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + tilt · b.
+    """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + linear · b.
 
     Of an interval of minimisers it is the middle, or the upper end if there is no lower one.
 
@@ -46,7 +46,7 @@ def best_intercept(
     """
 
     def slope_at(b: float) -> float:
-        return tilt + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
+        return linear + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
 
     reach = float(reduce(sums.score_extent, y, scores, merge=max))
     zero = ROUNDING * total
@@ -69,7 +69,7 @@ def best_intercept(
     few_y, c, few_scores, settled = reduce(
         partial(sums.rows_between, loss, low, high), y, weight, scores, merge=sums.merge_rows
     )
-    few, settled = Weights(c, 1), settled + tilt
+    few, settled = Weights(c, 1), settled + linear
     low, left, at_left = sums.crossing(loss, few_y, few, few_scores, settled, low, high, -zero)
     if at_left > zero:
         return float(left)

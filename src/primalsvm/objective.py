@@ -4,8 +4,8 @@
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
 D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
-a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, the tilt, the constraint is Σ cᵢ αᵢ = τ Σc.
-The one-class problem (`losses.novelty`) has a tilt; its P* is not positive.
+a free intercept adds the constraint Σ cᵢ αᵢ = 0. The one-class problem (`losses.novelty`) has a further term ν b, and
+the constraint Σ cᵢ αᵢ = ν Σc. Its P* is not positive.
 
 A `Problem` is the definition; `Problem.on` gives the `Objective`: P and D on the rows of a data set, with targets.
 Scores, targets and α are handles of that data set (`primalsvm.data`). One evaluation costs two passes over the rows
@@ -42,8 +42,8 @@ class Bounds(NamedTuple):
     """Bounds of w* and b*: λ/2 ‖w*‖² ≤ P(0, 0), and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
 
     at_zero: float  # bound of λ/2 ‖w*‖²
-    largest: float  # max|y|; with a tilt, the spread of the scores
-    trivial_above: float = math.inf  # with a tilt: if P* is above this, P* and w* are 0 up to rounding
+    largest: float  # max|y|; of the one-class problem, the spread of the scores
+    trivial_above: float = math.inf  # of the one-class problem: if P* is above this, P* and w* are 0
 
 
 # The bounds for targets −1 and 1. ½ is enough for every margin loss: see `Objective.radius`.
@@ -67,7 +67,7 @@ class Problem:
     loss : a loss from `primalsvm.losses`
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
-    tilt : τ of a further term τ b, with the loss `OneSided` and a free intercept: ν of the one-class problem
+    nu : ν of the one-class problem, which has the loss `OneSided`, a free intercept and a further term ν b; else 0
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Problem:
     loss: Loss
     lam: float
     intercept: Intercept = "none"
-    tilt: float = 0.0
+    nu: float = 0.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
@@ -92,25 +92,25 @@ class Problem:
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
         one_class = isinstance(self.loss, OneSided)
-        if one_class != (self.tilt != 0.0) or (one_class and not (self.intercept == "free" and 0.0 < self.tilt <= 1.0)):
+        if one_class != (self.nu != 0.0) or (one_class and not (self.intercept == "free" and 0.0 < self.nu <= 1.0)):
             raise ValueError(
-                "the one-class problem has the loss OneSided, a free intercept and a tilt in (0, 1], and no other has "
-                f"a tilt; got {self.loss!r}, intercept={self.intercept!r}, tilt={self.tilt!r}"
+                "the one-class problem has the loss OneSided, a free intercept and nu in (0, 1], and no other has nu; "
+                f"got {self.loss!r}, intercept={self.intercept!r}, nu={self.nu!r}"
             )
 
     def on(self, data: Dataset, y: Handle) -> "Objective":
         """P and D on the rows of a data set with these targets.
 
-        Unless targets are signs, their size bounds w* and b*. With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0
-        there), and α = τ is feasible: λ/2 ‖w*‖² ≤ −D(τ), which is λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one
+        Unless targets are signs, their size bounds w* and b*. In the one-class problem P* = D* = −λ/2 ‖w*‖² (conjugates
+        are 0), and α = ν is feasible: λ/2 ‖w*‖² ≤ −D(ν), which is λ/2 ‖ν x̄/λ‖² with x̄ the mean row; and −b* may be one
         of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
         """
         objective = Objective(self, data, y)
         if self.loss.of_signs:
             return objective
         smallest = np.finfo(float).tiny
-        if self.tilt:
-            length = self.tilt / self.lam  # of w(τ), in mean rows
+        if self.nu:
+            length = self.nu / self.lam  # of w(ν), in mean rows
             mean = mean_row(data)
             energy = self.lam / 2 * length**2
             at_zero = max(energy * mean.squared_norm, smallest)
@@ -120,8 +120,8 @@ class Problem:
         return replace(objective, bounds=Bounds(at_zero, largest))
 
     def penalty(self, square: Any, b: Any) -> Any:
-        """The terms without rows: λ/2 ‖w‖², with b² in ‖w‖² if the intercept is penalised, plus τ b."""
-        return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.tilt * b
+        """The terms without rows: λ/2 ‖w‖², with b² in ‖w‖² if the intercept is penalised, plus ν b."""
+        return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.nu * b
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ class Objective:
         return self.problem.intercept == "free"
 
     @property
-    def tilt(self) -> float:
-        """τ."""
-        return self.problem.tilt
+    def nu(self) -> float:
+        """ν of the one-class problem; else 0."""
+        return self.problem.nu
 
     @property
     def total(self) -> float:
@@ -175,7 +175,7 @@ class Objective:
     def radius(self) -> float:
         """Radius of a ball that contains w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
 
-        For every margin loss here it is 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `Problem.on`.
+        For every margin loss here it is 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. For the one-class problem see `Problem.on`.
         """
         return math.sqrt(2.0 * self.bounds.at_zero / self.lam)
 
@@ -217,7 +217,7 @@ class Objective:
         """The weighted share of rows on the wrong side; unless labels are signs, P without λ/2 ‖w‖²."""
         scores = self.data.scores(w)
         if not self.loss.of_signs:
-            return self.mean_loss(scores, b) + self.tilt * b
+            return self.mean_loss(scores, b) + self.nu * b
         return (
             float(self.data.reduce(partial(sums.wrong_sum, float(b)), self.y, self.data.weights, scores)) / self.total
         )
@@ -239,7 +239,7 @@ class Objective:
         in_w = self.lam * w + self.data.combine(slopes) / self.total
         if self.intercept == "none":
             return in_w, 0.0
-        in_b = self.balance(slopes) / self.total + self.tilt
+        in_b = self.balance(slopes) / self.total + self.nu
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
     def best_intercept(self, scores: Handle, near: float = math.nan) -> float:
@@ -253,9 +253,9 @@ class Objective:
             some = np.arange(0, m, m // SAMPLED_ROWS)
             y, weight, few = (data.get(handle, some) for handle in (self.y, data.weights, scores))
             total = weight.total(some.size)
-            near = best_intercept(reduce_locally, self.loss, self.tilt * total, total, y, weight, few)
-        tilt = self.tilt * self.total
-        return best_intercept(data.reduce, self.loss, tilt, self.total, self.y, data.weights, scores, near)
+            near = best_intercept(reduce_locally, self.loss, self.nu * total, total, y, weight, few)
+        linear = self.nu * self.total
+        return best_intercept(data.reduce, self.loss, linear, self.total, self.y, data.weights, scores, near)
 
     def best_constant(self) -> float:
         """The b that minimises P(0, ·): the best constant prediction.
@@ -287,15 +287,15 @@ class Objective:
         return float(self.data.reduce(sums.weighted_sum, self.data.weights, alpha))
 
     def imbalance(self, balance: float) -> float:
-        """The difference of Σ cᵢ αᵢ, the `balance`, from τ Σc, as a free intercept requires."""
-        return balance - self.tilt * self.total
+        """The difference of Σ cᵢ αᵢ, the `balance`, from ν Σc, as a free intercept requires."""
+        return balance - self.nu * self.total
 
     def balance_alpha(self, alpha: Handle) -> Handle:
-        """A feasible dual point near α: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
+        """A feasible dual point near α: with a free intercept, Σ cᵢ αᵢ = ν Σc."""
         if not self.free:
             return alpha
         shift_by, shift = balancing_shift(
-            self.data.reduce, self.loss, self.tilt * self.total, self.total, self.y, self.data.weights, alpha
+            self.data.reduce, self.loss, self.nu * self.total, self.total, self.y, self.data.weights, alpha
         )
         return self.data.map(partial(shift_by, self.loss, shift), self.y, alpha)
 

@@ -62,7 +62,7 @@ def test_regressions(loss, intercept, shape):
 @pytest.mark.parametrize("nu", [0.05, 0.5])
 def test_one_class(nu):
     data = 3.0 + np.random.default_rng(0).normal(size=(200, 4))
-    rows = objective(Problem(OneSided(), nu, "free", tilt=nu), data, np.zeros(200))
+    rows = objective(Problem(OneSided(), nu, "free", nu=nu), data, np.zeros(200))
     found, other = (solution_of(rows, solver) for solver in (InteriorPoint(), Newton()))
     assert found.certificate.relative_gap <= 1e-9, found.message
     assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-8)

@@ -14,7 +14,7 @@ from primalsvm.objective import Objectives
 from primalsvm.solvers import joint_ascent
 from primalsvm.solvers.costs import Size
 from primalsvm.solvers.drive import drive
-from primalsvm.solvers.joint_ascent import SweepScalars, JointAscent, sweep
+from primalsvm.solvers.joint_ascent import JointAscent, SweepScalars, sweep
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sequence import SolverSequence, Stage

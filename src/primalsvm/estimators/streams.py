@@ -144,7 +144,7 @@ def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[St
     first = with_column(rows, 0).take(some)
     typical = InMemory(first.rows, first.weight)
     objective = problem.on(typical, first.y)
-    if not problem.tilt:  # targets to come may be larger
+    if not problem.nu:  # targets to come may be larger
         bounds = Bounds(*(max(pair) for pair in zip(objective.bounds, SIGNS, strict=True)))
         objective = replace(objective, bounds=bounds)
     norms = np.ones(1) if unit else typical.squared_norms(wanted)

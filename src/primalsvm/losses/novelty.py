@@ -1,6 +1,6 @@
 """The one-class loss: ℓ = max(0, −p), which knows no labels.
 
-With a tilt ν of the intercept (`Problem.tilt`) and λ = ν it is the one-class problem (Schölkopf et al. 2001), times ν,
+With λ = ν and a further term ν b (`Problem.nu`) it is the one-class problem (Schölkopf et al. 2001), times ν,
 with ρ = −b:
 
     ν (½ ‖w‖² − ρ + 1/(νΣc) Σ cᵢ max(0, ρ − ⟨w, xᵢ⟩)) = ν/2 ‖w‖² + ν b + (1/Σc) Σ cᵢ max(0, −(⟨w, xᵢ⟩ + b))

@@ -228,18 +228,18 @@ def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **
         alpha = objective.clip_alpha(known[0])
     else:
         alpha = data.zeros()
-        if problem.tilt:
-            alpha[:] = problem.tilt
-    growing = known is None and not problem.tilt and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
+        if problem.nu:
+            alpha[:] = problem.nu
+    growing = known is None and not problem.nu and problem.lam * m >= GROWING_SWEEP_FROM * mean_norm
     if isinstance(previous, PathStart):
         v = previous.v
     else:
-        v = data.combine(alpha) if known is not None or problem.tilt else np.zeros(d)
+        v = data.combine(alpha) if known is not None or problem.nu else np.zeros(d)
     if not objective.free:
         centre = 0.0
     elif known is not None:
         centre = known[1]
-    elif problem.tilt:  # w(α) is the mean row, and its best b a quantile; from b = 0 all of α would move at once
+    elif problem.nu:  # w(α) is the mean row, and its best b a quantile; from b = 0 all of α would move at once
         centre = objective.best_intercept(data.scores(v / (problem.lam * objective.total)))
     else:  # from b = 0 it would take many sweeps to get here, if classes are unbalanced or targets far from 0
         centre = objective.best_constant()

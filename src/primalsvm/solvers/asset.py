@@ -137,7 +137,7 @@ class Asset(StochasticSolver):
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=BY_STEP,
-            tilt=objective.tilt,
+            nu=objective.nu,
         )
 
 

@@ -194,7 +194,7 @@ class InteriorPoint:
         data, total = objective.data, objective.total
         conjugates = (state.a * (pieces.target - 0.5 * pieces.quadratic * state.a)).sum(axis=0)  # −ℓ*(−α)
         primal = objective.value_at(data.from_array(state.scores), state.w, state.b)
-        size = objective.problem.penalty(float(inner(state.w, state.w)), state.b) - objective.tilt * state.b
+        size = objective.problem.penalty(float(inner(state.w, state.w)), state.b) - objective.nu * state.b
         dual = objective.balance(data.from_array(conjugates)) / total - size
         gap = max(abs(primal - dual), mu)  # P − D may pass through 0 while w is not yet w(α)
         if objective.free:

@@ -303,7 +303,7 @@ class Newton:
         data, lam = objective.data, objective.lam
         handles = (objective.y, data.weights, state.view.scores, along, state.view.alpha)
         constant = step_b if objective.intercept == "penalized" else 0.0
-        at_start = lam * (float(inner(state.w, step)) + state.b * constant) + objective.tilt * step_b
+        at_start = lam * (float(inner(state.w, step)) + state.b * constant) + objective.nu * step_b
         growth = lam * (float(inner(step, step)) + constant * constant)
 
         def slope(t: float) -> float:
@@ -392,7 +392,7 @@ def first_alpha(objective: Objective, last_q: float) -> Handle:
 
 
 def proximal_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
-    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = τ Σc."""
+    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = ν Σc."""
     data = objective.data
 
     def excess(shift: float) -> float:
@@ -419,5 +419,5 @@ def sample_of(objective: Objective, n: int, rng: np.random.Generator) -> Sample 
         return None
     sample = Sample(np.sort(rng.choice(m, n, replace=False)))
     drawn = sample.of(objective)
-    one_sided = np.ptp(drawn.data.to_array(drawn.y)) == 0.0 and not objective.tilt
+    one_sided = np.ptp(drawn.data.to_array(drawn.y)) == 0.0 and not objective.nu
     return None if one_sided or not drawn.total > 0.0 else sample

@@ -173,7 +173,7 @@ class Pegasos(StochasticSolver):
             offset = max(offset, loss.curvature * float(norms.max()) * heaviest / lam)
         largest = objective.bounds.largest
         bound = largest + math.sqrt(float(norms.max())) * objective.radius if free else 0.0
-        margin = largest if objective.tilt else 1.0
+        margin = largest if objective.nu else 1.0
         return Settings(
             lam=lam,
             offset=offset,
@@ -184,5 +184,5 @@ class Pegasos(StochasticSolver):
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=RISING if self.average == "weighted" else EQUAL,
-            tilt=objective.tilt,
+            nu=objective.nu,
         )

@@ -129,7 +129,7 @@ def choose_mapped(solver: Any, m: int, d: int, problem: Problem, count: int, joi
     Newton's time).
     """
     size = Size(m, d, m * d, False)
-    return choose(solver, size, problem.loss, mapped=not problem.tilt, count=count, jointly=jointly)
+    return choose(solver, size, problem.loss, mapped=not problem.nu, count=count, jointly=jointly)
 
 
 def choose_out_of_core(solver: Any, size: Size, budget: float) -> JointSolver:

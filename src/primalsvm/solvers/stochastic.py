@@ -213,7 +213,7 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
         kept = previous.iterate
         bias = kept.bias if objective.intercept == "penalized" else 0.0
         b = kept.b if objective.free else 0.0
-        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, nu=kept.nu, bias=bias, b=b)
+        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, square=kept.square, bias=bias, b=b)
     if plan.w1 is None:
         return np.zeros(d, dtype), Iterate()
     w1 = np.array(plan.w1, dtype)
@@ -224,7 +224,7 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
         raise ValueError(
             f"w1 must lie in the ball that holds w*, of radius {objective.radius:.6g}; its norm is {norm:.6g}"
         )
-    return w1, Iterate(nu=norm * norm)
+    return w1, Iterate(square=norm * norm)
 
 
 def schedule(state: StochasticState, goal: int) -> None:
@@ -243,10 +243,10 @@ def weight_scale(data: Dataset) -> tuple[float, float]:
 
 
 def refresh_norm(state: StochasticState) -> None:
-    """Compute ν again, so that its rounding does not add up over a long run."""
+    """Compute ‖w‖² again, so that its rounding does not add up over a long run."""
     it = state.iterate
     if np.isfinite(state.settings.radius):
-        state.iterate = it._replace(nu=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
+        state.iterate = it._replace(square=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
 
 
 def visit_numbers(objective: Objective, state: StochasticState, numbers: Vector) -> None:
