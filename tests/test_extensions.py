@@ -36,7 +36,7 @@ class LeastSquares(NamedTuple):
     """ℓ = (1 − yp)²/2; −ℓ*(−α) = θ − θ²/2 with α = yθ, any θ."""
 
     @property
-    def of_signs(self):
+    def is_classification(self):
         return True
 
     @property
@@ -311,7 +311,7 @@ def test_registered_losses_and_solvers_have_names(monkeypatch):
 class HalfSquares(NamedTuple):
     """A loss of numbers that does not say how it depends on their unit."""
 
-    of_signs = False
+    is_classification = False
     dual_step = None
 
 

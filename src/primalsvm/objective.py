@@ -106,7 +106,7 @@ class Problem:
         of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
         """
         objective = Objective(self, data, y)
-        if self.loss.of_signs:
+        if self.loss.is_classification:
             return objective
         smallest = np.finfo(float).tiny
         if self.nu:
@@ -216,7 +216,7 @@ class Objective:
     def held_out_error(self, w: Vector, b: float) -> float:
         """The weighted share of rows on the wrong side; unless labels are signs, P without λ/2 ‖w‖²."""
         scores = self.data.scores(w)
-        if not self.loss.of_signs:
+        if not self.loss.is_classification:
             return self.mean_loss(scores, b) + self.nu * b
         return (
             float(self.data.reduce(partial(sums.wrong_sum, float(b)), self.y, self.data.weights, scores)) / self.total
@@ -270,7 +270,7 @@ class Objective:
         >>> Problem(EpsilonInsensitive(0.0), 1.0, "free").on(rows, np.array([1.0, 5.0, 9.0])).best_constant()
         5.0
         """
-        if not self.loss.of_signs:
+        if not self.loss.is_classification:
             return self.best_intercept(self.data.zeros())
         kinds = np.array(self.data.reduce(sums.side_weights, self.y, self.data.weights))  # two kinds of rows
         y, weight, scores = np.array([-1.0, 1.0]), Weights(kinds, 1), np.zeros(2)
@@ -340,7 +340,7 @@ class Objectives:
 
     Parameters
     ----------
-    problem : the definition of each; the loss is one of signs
+    problem : the definition of each, with a margin loss
     data : the rows with their weights
     Y : handle of the signs, K columns
 

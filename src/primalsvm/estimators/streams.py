@@ -138,7 +138,7 @@ def take_steps(problem: Problem, stream: Stream, rows: Batch) -> Stream:
 def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[StochasticState], int]:
     """States before the first step, and how many rows it takes to fix the length of the steps."""
     solver, unit = stream.solver, stream.features.unit_length
-    any_rows_will_do = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.of_signs
+    any_rows_will_do = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.is_classification
     wanted = 1 if any_rows_will_do else solver.sample
     some = np.arange(min(wanted, rows.y.shape[0]))
     first = with_column(rows, 0).take(some)

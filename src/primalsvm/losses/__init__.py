@@ -9,10 +9,10 @@ Each loss states, once, everything that solvers need of it:
     feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
     slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
-    of_signs                    whether y is ±1 (`margin`), or any number (`regression`)
-    degree, scaled(s)           of numbers only: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as regressors
-                                solve in units in which y is about 1 in size
-    pieces(y)                   where it can be had: ℓ as a sum of `Piece`s, for the interior-point method
+    is_classification           whether y is ±1 (`margin`), or any number (`regression`)
+    degree, scaled(s)           of regression losses: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as
+                                regressors solve in units in which y is about 1 in size
+    quadratic_pieces(y)         optional: ℓ as a sum of `Piece`s, for the interior-point method
 
 The methods use plain arithmetic only: the same text runs in Python (tests, tables) and, through the functions `value`,
 `slope`, … below, inside compiled kernels.
@@ -55,7 +55,7 @@ class Loss(Protocol):
     """What a row-separable loss provides; see the module's docstring."""
 
     @property
-    def of_signs(self) -> bool:
+    def is_classification(self) -> bool:
         """Whether labels are −1 and +1; else any numbers."""
 
     @property
@@ -86,7 +86,7 @@ class Loss(Protocol):
 
 
 class RegressionLoss(Loss, Protocol):
-    """What a loss of numbers provides as well."""
+    """What a regression loss provides as well."""
 
     @property
     def degree(self) -> int:
@@ -96,7 +96,7 @@ class RegressionLoss(Loss, Protocol):
         """ℓ_s: the loss of targets divided by s."""
 
 
-LIMITS = {  # of a loss's numbers: the ends of an open interval
+LIMITS = {  # of a loss's parameters: the ends of an open interval
     "gamma": (0.0, math.inf),
     "epsilon": (-math.ulp(0.0), math.inf),
     "delta": (0.0, math.inf),
@@ -105,7 +105,7 @@ LIMITS = {  # of a loss's numbers: the ends of an open interval
 
 
 def check_loss(loss: Loss) -> None:
-    """Refuse numbers with which a loss is none.
+    """Raise a ValueError if a parameter of a loss is out of range.
 
     Examples
     --------

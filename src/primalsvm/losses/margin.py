@@ -9,7 +9,7 @@ from primalsvm.losses.base import LossDefaults, NoParameters, Piece
 class MarginLoss(LossDefaults):
     """The defaults of margin losses: 0 ≤ θ ≤ 1."""
 
-    of_signs = True
+    is_classification = True
 
     def feasible(self, alpha: float, y: float) -> float:
         return y * min(max(y * alpha, 0.0), 1.0)
@@ -33,7 +33,7 @@ class Hinge(NoParameters, MarginLoss):
     def conjugate(self, a: float, y: float) -> float:
         return a * y if -1.0 <= a * y <= 0.0 else math.inf
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(y, 1.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -76,7 +76,7 @@ class SmoothedHinge(Smoothing, MarginLoss):
     def conjugate_curvature(self, a: float, y: float) -> float:
         return self.gamma
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(y, 1.0, 1.0, self.gamma),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -111,7 +111,7 @@ class SquaredHinge(NoParameters, MarginLoss):
     def feasible(self, alpha: float, y: float) -> float:
         return y * max(y * alpha, 0.0)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(y, 1.0, math.inf, 0.5),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:

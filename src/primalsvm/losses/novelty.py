@@ -39,7 +39,7 @@ class OneSided(NoParameters, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, 0.0), 1.0)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(1.0, 0.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:

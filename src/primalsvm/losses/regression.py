@@ -17,7 +17,7 @@ from primalsvm.losses.base import LossDefaults, Piece
 class RegressionDefaults(LossDefaults):
     """The defaults of regression losses: homogeneous of degree 1."""
 
-    of_signs = False
+    is_classification = False
     degree = 1
 
 
@@ -66,7 +66,7 @@ class EpsilonInsensitive(Tolerance, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -1.0), 1.0)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y - self.epsilon, 1.0, 0.0), Piece(-1.0, -y - self.epsilon, 1.0, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -113,7 +113,7 @@ class SquaredEpsilonInsensitive(Tolerance, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return alpha
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y - self.epsilon, math.inf, 0.5), Piece(-1.0, -y - self.epsilon, math.inf, 0.5)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -158,7 +158,7 @@ class Huber(Threshold, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -self.delta), self.delta)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y, self.delta, 1.0), Piece(-1.0, -y, self.delta, 1.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -195,7 +195,7 @@ class Pinball(Quantile, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, self.tau - 1.0), self.tau)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y, self.tau, 0.0), Piece(-1.0, -y, 1.0 - self.tau, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 from primalsvm.objective import Evaluation
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.protocol import JointSolver, Objectives, Run
-from primalsvm.solvers.stops import PRECISE, Stops, sentence
+from primalsvm.solvers.stops import SMALL_PROBLEM_TOL, Stops, sentence
 
 # A run with one of these statuses can go on later.
 CUT_SHORT = (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
@@ -156,7 +156,7 @@ class _Run:
             known = " or ".join(map(repr, self.traits.intercepts))
             raise ValueError(f"solver {solver.name!r} is for problems with intercept={known}, not {intercept!r}")
         self.small = stops.small(m, d) and self.traits.precise
-        self.target = min(stops.tol, PRECISE) if self.small else stops.tol
+        self.target = min(stops.tol, SMALL_PROBLEM_TOL) if self.small else stops.tol
         self.begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
         self.epoch = 0.0
         if resume is None:

@@ -1,6 +1,6 @@
 """Primal-dual interior-point method, for problems on which the other solvers are slow.
 
-    ℓ(y, p) = Σⱼ max over 0 ≤ aⱼ ≤ uⱼ of  aⱼ (tⱼ − σⱼ p) − κⱼ/2 aⱼ²                    `Loss.pieces`: one or two a row
+    ℓ(y, p) = Σⱼ max over 0 ≤ aⱼ ≤ uⱼ of  aⱼ (tⱼ − σⱼ p) − κⱼ/2 aⱼ²          `quadratic_pieces(y)`: one or two a row
     αᵢ = Σⱼ σⱼ aⱼ,   and at the solution, with multipliers s of a ≥ 0 and z of a ≤ u:
         λ w = (1/Σc) Σ cᵢ αᵢ xᵢ,   b's equation,   t − κ a − σ (⟨w, x⟩ + b) + s − z = 0,   s a = 0,   z (u − a) = 0
 
@@ -108,7 +108,7 @@ class InteriorPoint:
         """w = 0 and a in the middle of its interval; from other solvers' points, near the boundary, it is slower."""
         data, loss = objective.data, objective.loss
         m, d = data.shape
-        if not hasattr(loss, "pieces"):
+        if not hasattr(loss, "quadratic_pieces"):
             raise ValueError(f"the interior-point method needs a piecewise quadratic loss, not {loss!r}")
         if min(m, d) >= costs.LARGEST_FACTOR:
             most = costs.LARGEST_FACTOR
@@ -232,7 +232,7 @@ def pieces_of(loss: Any, y: Vector) -> Piece:
     >>> pieces_of(Hinge(), np.array([1.0, -1.0])).sign
     array([[ 1., -1.]])
     """
-    found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in loss.pieces(y)]
+    found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in loss.quadratic_pieces(y)]
     return Piece(*np.stack(found, axis=1))
 
 

@@ -29,6 +29,8 @@ from primalsvm.solvers.protocol import JointSolver, Solver
 from primalsvm.solvers.several import Single, as_previous, replace_state
 from primalsvm.solvers.stops import Stops
 
+DECADES = 4.0  # from the largest λ to the smallest, by default
+
 
 @dataclass(frozen=True)
 class SVMPath:
@@ -115,7 +117,7 @@ def svm_path(
         K = len(objectives)
         if lams is None:
             top = max(strongest(objectives[k]) for k in range(K))
-            lams = np.geomspace(top, top * 1e-4, 20)
+            lams = np.geomspace(top, top * 10.0**-DECADES, 20)
         strengths = check_strengths("lams", lams)
         chosen = choose(solver, Size.of(data), chosen_loss, count=K, jointly=True)
         found: dict[float, list[Solution]] = {}
@@ -145,7 +147,7 @@ def problems_of(
     m = data.shape[0]
     if y.shape[:1] != (m,):
         raise ValueError(f"X has {m} rows but y has shape {y.shape}")
-    if not problem.loss.of_signs:
+    if not problem.loss.is_classification:
         return None, Single(problem.on(data, as_numbers(y, m)))
     if y.ndim != 1:
         raise ValueError(f"y must be a vector of classes, got an array of shape {y.shape}")

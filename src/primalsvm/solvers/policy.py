@@ -27,7 +27,7 @@ from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.registry import named_solvers
 from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.solvers.several import Several, as_joint
-from primalsvm.solvers.stops import SMALL
+from primalsvm.solvers.stops import SMALL_PROBLEM
 
 # Up to this many features, of sparse and of dense rows, Newton's systems cost about as much as a few sweeps of dual
 # ascent. For dense rows BLAS is fast.
@@ -91,11 +91,11 @@ def solver_of(solver: Any) -> Any:
 def plan(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
     """The solvers to try, in this order, each with its budget."""
     newton = costs.newton(size)
-    fits_interior = hasattr(loss, "pieces") and min(size.m, size.d) < LARGEST_FACTOR
+    fits_interior = hasattr(loss, "quadratic_pieces") and min(size.m, size.d) < LARGEST_FACTOR
     interior = costs.interior_point(size) if fits_interior else math.inf
     trial = TRIAL_SWEEPS * costs.visits(size)
     stages = []
-    small = size.m * size.d < SMALL
+    small = size.m * size.d < SMALL_PROBLEM
     if trial <= TRIAL_SHARE * min(newton, interior) and not mapped and not small:
         stages.append(Stage(DualAscent(), ASCENT_BUDGET * min(newton, interior), trial))
     if newton <= NEWTON_THRESHOLD * interior:
@@ -117,7 +117,7 @@ def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
             return solver
         return SolverSequence((Stage(JointAscent(), first_mark=trial), Stage(solver)))
     first = solver.stages[0]
-    if first.solver.name != DualAscent.name and size.m * size.d < SMALL:
+    if first.solver.name != DualAscent.name and size.m * size.d < SMALL_PROBLEM:
         return solver
     return SolverSequence((Stage(JointAscent(), first.budget, trial), *solver.stages))
 

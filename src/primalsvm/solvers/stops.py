@@ -6,10 +6,10 @@ import numpy as np
 
 from primalsvm.solution import Status
 
-# A problem with m·d below this is small: precise solvers solve it to `PRECISE`, whatever `tol` is.
-SMALL = 100_000
+# A problem with m·d below this is small: precise solvers solve it to `SMALL_PROBLEM_TOL`, whatever `tol` is.
+SMALL_PROBLEM = 100_000
 # Small problems are solved to this relative gap.
-PRECISE = 1e-10
+SMALL_PROBLEM_TOL = 1e-10
 # Without `max_iter`, a run may always take this many epochs.
 EPOCHS = 1000
 # Without `max_iter`, a run may always use this many operations (`costs`): a minute or two.
@@ -59,8 +59,8 @@ class Stops:
         return EPOCHS if self.max_iter is None else self.max_iter
 
     def small(self, m: int, d: int) -> bool:
-        """Whether precise solvers solve a problem of m rows and d features to `PRECISE`."""
-        return m * d < SMALL and self.certify
+        """Whether precise solvers solve a problem of m rows and d features to `SMALL_PROBLEM_TOL`."""
+        return m * d < SMALL_PROBLEM and self.certify
 
     def exhausted(self, epoch: float, operations: float, small: bool) -> bool:
         """Whether a run has taken what it may take; without operations (0: not counted) its epochs alone decide."""
