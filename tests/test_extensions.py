@@ -1,7 +1,6 @@
 """A loss, a solver, a data set and a feature map of one's own, from here alone: they fit, certify, save and load."""
 
 from dataclasses import dataclass
-from functools import partial
 from functools import reduce as fold
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -22,7 +21,6 @@ from primalsvm.persistence import ModelError
 from primalsvm.solvers.protocol import Traits
 from primalsvm.solvers.registry import SOLVERS, STATES
 from primalsvm.solvers.sequence import SolverSequence, Stage
-from primalsvm.sums import negative_slopes
 from tests.helpers import objective, solution_of
 from tests.reference import noisy
 
@@ -118,7 +116,7 @@ class Descent:
 
     def evaluate(self, objective, state):
         scores = objective.data.scores(state.w)
-        alpha = objective.data.map(partial(negative_slopes, objective.loss, 0.0), objective.y, scores)
+        alpha = objective.data.map(np.negative, objective.slopes_at(scores, 0.0))
         return Evaluation(state.w, 0.0, objective.value_at(scores, state.w, 0.0), objective.lower_bound(alpha))
 
     def iterate(self, objective, state):

@@ -58,13 +58,6 @@ def slopes(loss, b, y, scores, out):  # type: ignore[no-untyped-def]  # as above
 
 
 @kernel
-def negative_slopes(loss, b, y, scores, out):  # type: ignore[no-untyped-def]  # as above
-    """out ← −ℓ'(yᵢ, scoreᵢ + b): a feasible α."""
-    for i in range(np.uint64(y.shape[0])):
-        out[i] = feasible(loss, -slope(loss, scores[i] + b, y[i]), y[i])
-
-
-@kernel
 def clip(loss, y, alpha, out):  # type: ignore[no-untyped-def]  # as above
     """out ← the nearest point to α inside the dual domain."""
     for i in range(np.uint64(y.shape[0])):

@@ -114,7 +114,7 @@ class DualAscent:
 
     shrinking: bool = True
     name: ClassVar[str] = "dual_ascent"
-    traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, path=True)
+    traits: ClassVar[Traits] = Traits("block", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> DualState:
         """α = 0, or the α of a previous state of as many rows."""

@@ -252,7 +252,7 @@ class JointAscent:
     """
 
     name: ClassVar[str] = DualAscent.name
-    traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, together=True)
+    traits: ClassVar[Traits] = Traits("block", precise=True, together=True)
 
     def start(self, objectives: Objectives, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> JointState:
         """α = 0, or the α of previous runs."""

@@ -184,7 +184,7 @@ class Newton:
     """
 
     name: ClassVar[str] = "newton"
-    traits: ClassVar[Traits] = Traits("passes", precise=True, hands_over=True, path=True)
+    traits: ClassVar[Traits] = Traits("passes", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> NewtonState:
         """w = 0 and α in the middle of its domain, or w and α of a previous state of the same shape, or of a point."""

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from primalsvm import sums
 from primalsvm.data import InMemory, Vector, Weights, as_dataset, as_numbers, as_targets, thread_pool
 from primalsvm.labels import class_signs, label_codes
 from primalsvm.losses import Loss, by_name
@@ -199,8 +198,7 @@ def strongest(objective: Objective) -> float:
     3.0
     """
     data, total = objective.data, objective.total
-    alpha = data.map(partial(sums.negative_slopes, objective.loss, 0.0), objective.y, data.zeros())
-    alpha = objective.balance_alpha(alpha)
+    alpha = objective.balance_alpha(data.map(np.negative, objective.slopes_at(data.zeros(), 0.0)))
     scores = data.scores(data.combine(alpha) / total)
     b = objective.balance(alpha) / total if objective.intercept == "penalized" else 0.0
     largest = data.reduce(partial(largest_score, b), data.weights, scores, merge=max)
@@ -246,7 +244,7 @@ def follow(
 def path_start(solution: Solution, memory: Any, lam: float) -> tuple[Any, Any]:
     """The start at the next λ, from the solution at the last one and the solver's memory of those before."""
     state = as_previous(solution.state)
-    if state is None or not solution.solver.traits.path:
+    if state is None or not hasattr(solution.solver, "path_start"):
         return solution.state, None
     begin, memory = solution.solver.path_start(state, memory, lam)
     return replace_state(solution.state, begin), memory

@@ -73,8 +73,7 @@ def choose(
     chosen = plan(size, loss, mapped=mapped) if isinstance(solver, str) and solver == "auto" else solver_of(solver)
     if count > 1 and jointly:
         chosen = with_joint_stage(chosen, size, count)
-    found: JointSolver = as_joint(chosen)
-    return found
+    return as_joint(chosen)
 
 
 def solver_of(solver: Any) -> Any:
@@ -147,5 +146,4 @@ def choose_out_of_core(solver: Any, size: Size, budget: float) -> JointSolver:
         return Several(BlockAscent())
     if chosen.name == InteriorPoint.name or chosen.traits.rows == "block":
         raise ValueError(f"solver={chosen!r} needs the rows in memory, and those of this source are too many")
-    found: JointSolver = as_joint(chosen)
-    return found
+    return as_joint(chosen)

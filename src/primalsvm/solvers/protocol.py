@@ -41,8 +41,6 @@ class Traits:
     precise : small problems can be solved to machine precision
     self_paced : it decides by itself when to end, whatever `tol` and `max_iter` are
     planned : its steps depend on `tol` and `max_iter`, so a run with other values cannot go on from a checkpoint
-    hands_over : it has `hand_over`, so another solver can follow it
-    path : it has `path_start`, so at the next λ of a path it starts from more than its last state
     together : all problems advance at once, so they are handed over together
     intercepts : the kinds of intercept that it supports; other problems are refused
     """
@@ -51,8 +49,6 @@ class Traits:
     precise: bool = False
     self_paced: bool = False
     planned: bool = False
-    hands_over: bool = False
-    path: bool = False
     together: bool = False
     intercepts: tuple[Intercept, ...] = ("none", "penalized", "free")
 
@@ -77,9 +73,10 @@ class Solver(Protocol):
     `start` makes a state; `advance` takes a state and returns it one chunk of work later. The objective is of the kind
     that the solver is for: mostly `Objective`, sometimes a kind of its own.
 
-    Some solvers have further methods: `observe(objective, state, evaluation)` stores what the solver needs of an
-    evaluation, `release()` of a state drops what a later run does not need; for `hand_over` and `path_start` see
-    `Traits`.
+    Further methods are optional: `observe(objective, state, evaluation)` stores what the solver needs of an evaluation;
+    `hand_over(objective, state)` gives the `Point` that another solver may start from; `path_start(state, memory, lam)`
+    gives the start at the next λ of a path, if that is more than the last state, and a new memory. A state may have
+    `release()`, which drops what a later run does not need.
     """
 
     @property
@@ -144,7 +141,7 @@ class JointSolver(Protocol):
     """A solver of K problems on the same rows; k counts the problems.
 
     Its state has `target`, the relative gap to reach, and `members`: of each problem a `SolverState`, such as a
-    `Member`, or None if it is not started yet or closed.
+    `Member`, or None if it is not started yet or closed. `hand_over(objectives, state, k)` is optional.
     """
 
     @property
@@ -169,9 +166,6 @@ class JointSolver(Protocol):
 
     def observe(self, objectives: Any, state: Any, k: int, evaluation: Evaluation) -> None:
         """Store what the solver needs of an evaluation."""
-
-    def hand_over(self, objectives: Any, state: Any, k: int) -> Point:
-        """The point of a problem that another solver may start from."""
 
     def close(self, objectives: Any, state: Any, k: int) -> tuple[Any, Any]:
         """End a problem: the solver that it ended with, and the state that a later run may start from."""

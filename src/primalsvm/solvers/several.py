@@ -12,7 +12,7 @@ from typing import Any
 
 from primalsvm.data import Dataset, Vector
 from primalsvm.objective import Evaluation
-from primalsvm.solvers.protocol import Point, Run, Traits
+from primalsvm.solvers.protocol import JointSolver, Point, Run, Solver, Traits
 
 
 class Single:
@@ -71,21 +71,20 @@ class Several:
 
     Parameters
     ----------
-    solver : a `Solver`
+    solver : a solver object
     """
 
-    solver: Any
+    solver: Solver
 
     @property
     def name(self) -> str:
         """As the solver."""
-        return str(self.solver.name)
+        return self.solver.name
 
     @property
     def traits(self) -> Traits:
         """As the solver."""
-        traits: Traits = self.solver.traits
-        return traits
+        return self.solver.traits
 
     def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> SeveralState:
         """All problems, or as many as there are threads; the others wait."""
@@ -134,8 +133,7 @@ class Several:
 
     def iterate(self, objectives: Any, state: SeveralState, k: int) -> tuple[Vector, float]:
         """As the solver."""
-        found: tuple[Vector, float] = self.solver.iterate(self._objective(objectives, k), state.members[k])
-        return found
+        return self.solver.iterate(self._objective(objectives, k), state.members[k])
 
     def observe(self, objectives: Any, state: SeveralState, k: int, evaluation: Evaluation) -> None:
         """As the solver, if it stores anything."""
@@ -143,8 +141,9 @@ class Several:
             self.solver.observe(self._objective(objectives, k), state.members[k], evaluation)
 
     def hand_over(self, objectives: Any, state: SeveralState, k: int) -> Point:
-        """As the solver."""
-        point: Point = self.solver.hand_over(self._objective(objectives, k), state.members[k])
+        """As the solver, if it has this method."""
+        solver: Any = self.solver
+        point: Point = solver.hand_over(self._objective(objectives, k), state.members[k])
         return point
 
     def close(self, objectives: Any, state: SeveralState, k: int) -> tuple[Any, Any]:
@@ -169,9 +168,10 @@ class Several:
                 threads.run(work, [(k,) for k in chosen])
 
 
-def as_joint(solver: Any) -> Any:
+def as_joint(solver: Any) -> JointSolver:
     """The solver for K problems that is meant: itself, or `Several` of it."""
-    return solver if hasattr(solver, "close") else Several(solver)
+    joint: JointSolver = solver if hasattr(solver, "close") else Several(solver)
+    return joint
 
 
 @dataclass(frozen=True)
