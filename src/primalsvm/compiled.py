@@ -124,9 +124,9 @@ def is_kind(numba_type: object, kind: type) -> bool:
 
 
 def implement(function: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a function its compiled meaning for a first argument of a kind: the text of the decorated function.
+    """Implement a function in compiled code, for first arguments of one kind, by the decorated function.
 
-    An argument of a kind for which nothing is implemented is a compilation error.
+    A first argument of any other kind is a compilation error.
     """
 
     def register(text: Callable[..., Any]) -> Callable[..., Any]:

@@ -78,7 +78,7 @@ def best_intercept(
 
 
 def reduce_locally(function: Callable[..., Any], *pieces: Any, merge: Any = None) -> Any:
-    """`reduce` for arrays, which are one piece."""
+    """The `reduce` of arrays: the function of the whole arrays."""
     return function(*pieces)
 
 

@@ -1,4 +1,4 @@
-"""The problem that every solver sees, and the two numbers that certify a solution.
+"""Optimisation problems, with the primal and dual values that certify a solution.
 
     P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b)
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ

@@ -1,4 +1,4 @@
-"""What losses have in common."""
+"""Base classes of losses."""
 
 import math
 from typing import Any, NamedTuple

@@ -170,7 +170,7 @@ def model_step(objective: RankingObjective, state: CuttingState, gradient: Vecto
     state.planes.add(h, objective.combine(r))
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The end of a search along δ."""
 
     t: float
@@ -181,7 +181,7 @@ class Found(NamedTuple):
 
 def line_search(
     objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, t: float, flat: float
-) -> Found | None:
+) -> SearchResult | None:
     """A t > 0 at which the slope of P along δ is at most `flat` of that at 0; None: P does not fall along δ.
 
     The slope rises with t: double t until it is positive, then regula falsi, safeguarded.
@@ -207,10 +207,12 @@ def line_search(
             falsi = low + (high - low) * at_low / (at_low - at_high)
             edge = 0.1 * (high - low)  # trials stay away from the ends of the bracket
             t = min(max(falsi, low + edge), high - edge)
-    return Found(t, plane, along, trials)
+    return SearchResult(t, plane, along, trials)
 
 
-def move(objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, found: Found) -> float:
+def move(
+    objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, found: SearchResult
+) -> float:
     """Add the plane at the end of a search, and move there if P is lower; returns by how much P falls."""
     g = objective.combine(found.plane.r)
     state.planes.add(found.plane.h, g)

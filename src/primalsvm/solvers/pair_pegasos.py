@@ -107,7 +107,9 @@ class PairPegasos:
 
     def __post_init__(self) -> None:
         if isinstance(self.pegasos.n_iter, str) or self.pegasos.tries > 1 or self.pegasos.average == "random":
-            raise ValueError("on pairs, Pegasos has neither n_iter='theory' nor more than one try nor average='random'")
+            raise ValueError(
+                "on pairs, Pegasos supports neither n_iter='theory' nor more than one try nor average='random'"
+            )
 
     @property
     def traits(self) -> Traits:

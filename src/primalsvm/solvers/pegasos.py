@@ -121,9 +121,7 @@ class Pegasos(StochasticSolver):
     def plan(self) -> Plan:
         """The options that all stochastic solvers share."""
         if isinstance(self.n_iter, str):
-            raise ValueError(
-                "n_iter='theory' depends on all of the rows: it is no plan by itself, nor one for a stream"
-            )
+            raise ValueError("n_iter='theory' depends on all rows, so it cannot be used with a stream")
         return Plan(self.batch_size, self.n_iter, self.sampling, self.average, self.tries, w1=self.w1)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:

@@ -1,4 +1,4 @@
-"""Which solver: the one place that decides, by counting operations (`costs`), and what follows if that was wrong.
+"""The choice of solvers, by counting operations (`costs`).
 
     "auto"   dual ascent     for cheap rows, many features, strong regularisation; a few sweeps show whether it will
                              reach the target in time

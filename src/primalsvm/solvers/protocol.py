@@ -13,7 +13,7 @@ from primalsvm.objective import Evaluation, Intercept
 
 
 class Run(NamedTuple):
-    """What a solver may know of the run it is part of."""
+    """The options of a run that solvers may use."""
 
     target: float  # relative gap to reach
     certify: bool

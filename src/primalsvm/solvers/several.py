@@ -169,7 +169,7 @@ class Several:
 
 
 def as_joint(solver: Any) -> JointSolver:
-    """The solver for K problems that is meant: itself, or `Several` of it."""
+    """The solver itself if it is for K problems, else `Several` of it."""
     joint: JointSolver = solver if hasattr(solver, "close") else Several(solver)
     return joint
 

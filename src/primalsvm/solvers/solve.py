@@ -1,4 +1,4 @@
-"""Solve a problem on arrays: the entry to the layer below the estimators."""
+"""`solve`: solve a problem on arrays, without an estimator."""
 
 from typing import Any
 

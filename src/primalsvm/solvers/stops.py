@@ -1,4 +1,4 @@
-"""When a run stops, and the sentence that says why."""
+"""Stopping rules, and the message that says why a run has ended."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ OPERATIONS_IF_SMALL = 1e9
 
 @dataclass(frozen=True)
 class Stops:
-    """When to stop, and what to show for it.
+    """Stopping rules.
 
     Parameters
     ----------

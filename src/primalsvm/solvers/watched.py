@@ -1,4 +1,4 @@
-"""A solver that is evaluated more often than it asks for: for pictures and studies of its convergence."""
+"""A solver that is evaluated more often than it asks for: for plots and studies of convergence."""
 
 from dataclasses import dataclass
 from typing import Any
