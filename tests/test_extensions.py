@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import primalsvm
 from primalsvm import SVC, Checkpoint, Hinge, LinearSVC, LinearSVR, Newton, Problem, SquaredHinge, Status
 from primalsvm.data import ALONE, Dataset, Dense, Weights
-from primalsvm.data.dataset import add
+from primalsvm.data.dataset import add_results
 from primalsvm.losses.registry import LOSSES
 from primalsvm.maps.registry import MAPS
 from primalsvm.objective import Evaluation
@@ -199,7 +199,7 @@ class Pieces(Dataset):
             function(*([block] if rows else []), *(handle[k] for handle in handles))
             for k, block in enumerate(self.blocks)
         ]
-        return fold(merge or add, results)
+        return fold(merge or add_results, results)
 
 
 CUTS = [0, 3, 140, 300]

@@ -199,16 +199,16 @@ class Dataset(ABC):
         return f"{total:.6e} {squares:.6e}"
 
 
-def add(first: Any, second: Any) -> Any:
+def add_results(first: Any, second: Any) -> Any:
     """The sum of two results of a function, entry by entry of tuples; arrays are added in place.
 
     Examples
     --------
-    >>> add((1.0, np.ones(2)), (2.0, np.ones(2)))
+    >>> add_results((1.0, np.ones(2)), (2.0, np.ones(2)))
     (3.0, array([2., 2.]))
     """
     if isinstance(first, tuple):
-        return tuple(add(*pair) for pair in zip(first, second, strict=True))
+        return tuple(add_results(*pair) for pair in zip(first, second, strict=True))
     if isinstance(first, np.ndarray):
         first += second
         return first

@@ -24,7 +24,7 @@ from primalsvm.losses import conjugate, dual_step, value
 from primalsvm.objective import Evaluation, Objective, Problem
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD
+from primalsvm.solvers.order import POINTER_PREFETCH_DISTANCE, PREFETCH_DISTANCE
 from primalsvm.solvers.protocol import Point, Run, SolverState
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathStart
 
@@ -84,10 +84,10 @@ def ascend(batch, loss, frame, norms, order, alpha, v, skip, pause, before):  # 
     gap = 0.0
     n = order.shape[0]
     for k in range(n):
-        if k + AHEAD < n:
-            prefetch_row(rows, order[k + AHEAD])
-        if k + FAR_AHEAD < n:
-            far = np.uint64(order[k + FAR_AHEAD])
+        if k + PREFETCH_DISTANCE < n:
+            prefetch_row(rows, order[k + PREFETCH_DISTANCE])
+        if k + POINTER_PREFETCH_DISTANCE < n:
+            far = np.uint64(order[k + POINTER_PREFETCH_DISTANCE])
             prefetch_pointer(rows, far)
             prefetch(alpha, far)
             prefetch(norms, far)

@@ -24,11 +24,11 @@ from primalsvm.solvers.proximal import assign_changed, changes, divide
 from primalsvm.solvers.systems import bordered, conjugate_gradients, factorise
 
 # H is summed in single precision while the rounding of the sum is at most this multiple of λ (0.01 to 100: as good).
-SINGLE_ENOUGH = 1.0
+SINGLE_PRECISION_ERROR = 1.0
 # A change of hᵢ below this share is not added yet (0 to 0.3 take the same work; 0.6 takes more steps).
 CHANGED = 0.1
 # Conjugate gradients stop at this relative residual: H only determines the direction of steps.
-ROUGHLY = 0.05
+CG_TOLERANCE = 0.05
 # If at most this share of the rows is inside, these rows are copied, so that passes read no others.
 COPIED_SHARE = 0.5
 # The diagonal is raised by the first of these shares with which the factorisation succeeds: 0, the rounding of H, and
@@ -77,7 +77,7 @@ class Curvature:
         data, d, lam, total = objective.data, g.shape[0], objective.lam, objective.total
         if self.single:
             trace = float(data.reduce(np.sum, h)) / total * (self.largest + 1.0)  # at most
-            if np.finfo(np.float32).eps * trace > SINGLE_ENOUGH * lam:
+            if np.finfo(np.float32).eps * trace > SINGLE_PRECISION_ERROR * lam:
                 self.squares, self.single = None, False
         for ridge in RIDGES:
             hessian = self._update_squares(data, h, inside) / total
@@ -154,5 +154,5 @@ def _rough_step(objective: Objective, h: Handle, inside: int, g: Vector, g_b: fl
     corner = {"none": 1.0, "penalized": lam + weight, "free": weight}[objective.intercept]
     return conjugate_gradients(
         bordered(objective.problem, data, k),
-        lambda r, r_b: (r / diagonal, r_b / corner), -g, -g_b, ROUGHLY, PRODUCTS,
+        lambda r, r_b: (r / diagonal, r_b / corner), -g, -g_b, CG_TOLERANCE, PRODUCTS,
     )  # fmt: skip

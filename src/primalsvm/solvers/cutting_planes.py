@@ -31,15 +31,15 @@ from primalsvm.solvers.protocol import Run, SolverState, Traits
 # The number of last steps that define H.
 MEMORY = 30
 # A quasi-Newton step ends where the slope of P along it is this share of the slope at its start.
-FLAT = 0.3
+SLOPE_REDUCTION = 0.3
 # A step towards w̃ ends where the slope of P along it is this share of the slope at its start.
-FLATTER = 0.1
+MODEL_SLOPE_REDUCTION = 0.1
 # A search tries at most this many lengths.
 TRIALS = 20
 # μ: a further plane is taken at this share of the remaining way to w̃.
 BEYOND = 0.1
 # After this many steps that change neither P nor the bound only rounding is left.
-FUTILE = 30
+FUTILE_STEPS = 30
 
 
 @dataclass
@@ -111,7 +111,7 @@ class CuttingPlanes:
         state.steps += 1
         state.epoch = float(state.steps)
         near = state.gap <= state.target * state.primal
-        state.finished = state.futile >= FUTILE or (near and not state.certify)
+        state.finished = state.futile >= FUTILE_STEPS or (near and not state.certify)
         return state
 
     def evaluate(self, objective: RankingObjective, state: CuttingState) -> Evaluation:
@@ -146,7 +146,7 @@ def raise_bound(objective: RankingObjective, state: CuttingState) -> None:
 def quasi_newton_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> bool:
     """A step along −H ∇P; returns whether P falls fast."""
     delta = -inverse_hessian_times(gradient, state.moves, state.changes)
-    found = line_search(objective, state, delta, gradient, 1.0, FLAT)
+    found = line_search(objective, state, delta, gradient, 1.0, SLOPE_REDUCTION)
     if found is None:
         state.moves, state.changes = [], []
         return False
@@ -160,7 +160,7 @@ def model_step(objective: RankingObjective, state: CuttingState, gradient: Vecto
     """A step towards w̃, and a plane beyond its end."""
     delta = state.least - state.w
     before = state.scores
-    found = line_search(objective, state, delta, gradient, state.length, FLATTER)
+    found = line_search(objective, state, delta, gradient, state.length, MODEL_SLOPE_REDUCTION)
     along = objective.scores(delta) if found is None else found.along
     t = 0.0 if found is None else found.t
     if found is not None:

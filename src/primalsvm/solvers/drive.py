@@ -22,7 +22,7 @@ import numpy as np
 
 from primalsvm.objective import Evaluation
 from primalsvm.solution import Certificate, Solution, Status, Trace
-from primalsvm.solvers.protocol import JointSolver, Objectives, Run
+from primalsvm.solvers.protocol import JointSolver, ObjectiveSequence, Run
 from primalsvm.solvers.stops import SMALL_PROBLEM_TOL, Stops, sentence
 
 # A run with one of these statuses can go on later.
@@ -98,11 +98,11 @@ class Record:
 
 
 def drive(
-    objectives: Objectives,
+    objectives: ObjectiveSequence,
     solver: JointSolver,
     stops: Stops,
     *,
-    validation: Objectives | None = None,
+    validation: ObjectiveSequence | None = None,
     seed: int = 0,
     start: Sequence[Any] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -139,10 +139,10 @@ class _Run:
 
     def __init__(
         self,
-        objectives: Objectives,
+        objectives: ObjectiveSequence,
         solver: JointSolver,
         stops: Stops,
-        validation: Objectives | None,
+        validation: ObjectiveSequence | None,
         seed: int,
         start: Sequence[Any] | None,
         resume: Snapshot | None,

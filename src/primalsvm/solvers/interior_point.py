@@ -39,7 +39,7 @@ CORRECTED = 1e-8
 # A correction takes at most this many conjugate-gradient steps; more than a few are rare.
 CORRECTIONS = 20
 # After this many steps in a row without progress only rounding is left.
-FUTILE = 10
+FUTILE_STEPS = 10
 # Below this μ / P the products of variables are rounding only.
 ROUNDING = 1e-18
 # In place of 0 in a denominator.
@@ -206,7 +206,7 @@ class InteriorPoint:
         state.worth_evaluating = state.estimate <= state.target
         state.finished = (
             not (np.isfinite(state.estimate) and mu > ROUNDING * abs(primal))
-            or state.futile >= FUTILE
+            or state.futile >= FUTILE_STEPS
             or (not state.certify and state.worth_evaluating)
         )
 

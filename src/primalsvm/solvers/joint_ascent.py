@@ -50,7 +50,7 @@ from primalsvm.solvers.ascent import (
     strength_of,
 )
 from primalsvm.solvers.dual_ascent import DualAscent, check_in_memory
-from primalsvm.solvers.order import AHEAD, empty_order, write_order
+from primalsvm.solvers.order import PREFETCH_DISTANCE, empty_order, write_order
 from primalsvm.solvers.protocol import Member, Point, Run, Traits
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK
 from primalsvm.solvers.several import as_previous
@@ -87,8 +87,8 @@ def sweep(rows, weight, signs, loss, scalars, centre, norms, order, alpha, V, be
     s = 1.0 / (scalars.lam * scalars.total)
     n = order.shape[0]
     for r in range(n):
-        if r + AHEAD < n:
-            prefetch_row(rows, order[r + AHEAD])
+        if r + PREFETCH_DISTANCE < n:
+            prefetch_row(rows, order[r + PREFETCH_DISTANCE])
         i = np.uint64(order[r])
         c = weight_of(weight, i)
         if c == 0.0:
@@ -225,13 +225,15 @@ class JointState:
     strength: float  # ρ
     groups: list[Group] = field(default_factory=list)
 
+    def parts(self, chosen: Sequence[int]) -> list[tuple[Group, Vector]]:
+        """The groups with some of the chosen problems, each with the columns of these problems."""
+        parts = [(group, np.flatnonzero(np.isin(group.problems, chosen))) for group in self.groups]
+        return [(group, columns) for group, columns in parts if columns.size]
+
     def find(self, k: int) -> tuple[Group, int]:
         """The group of a problem, and the column of the problem in it."""
-        for group in self.groups:
-            columns = np.flatnonzero(group.problems == k)
-            if columns.size:
-                return group, int(columns[0])
-        raise KeyError(k)
+        ((group, columns),) = self.parts([k])
+        return group, int(columns[0])
 
 
 @dataclass(frozen=True)
@@ -280,10 +282,8 @@ class JointAscent:
     def advance(self, objectives: Objectives, state: JointState) -> JointState:
         """A chunk of a sweep in each group."""
         rows = objectives.data.block_for(state.count)
-        is_open = [np.flatnonzero([state.members[k] is not None for k in group.problems]) for group in state.groups]
-        state.groups = [
-            group.select(rows, columns) for group, columns in zip(state.groups, is_open, strict=True) if columns.size
-        ]
+        still_open = [k for k, member in enumerate(state.members) if member is not None]
+        state.groups = [group.select(rows, columns) for group, columns in state.parts(still_open)]
 
         def advance(group: Group) -> None:
             members: list[Any] = [state.members[k] for k in group.problems]
@@ -305,9 +305,7 @@ class JointAscent:
             group = group.select(rows, columns)
             found.update(zip(group.problems.tolist(), evaluations(own, rows, group), strict=True))
 
-        columns = [np.flatnonzero(np.isin(group.problems, chosen)) for group in state.groups]
-        parts = [pair for pair in zip(state.groups, columns, strict=True) if pair[1].size]
-        objectives.data.threads.run(evaluate, parts)
+        objectives.data.threads.run(evaluate, state.parts(chosen))
         return [found[k] for k in chosen]
 
     def iterate(self, objectives: Objectives, state: JointState, k: int) -> tuple[Vector, float]:

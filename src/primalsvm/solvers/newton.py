@@ -64,11 +64,11 @@ FAST_ENOUGH = 0.3
 # Φ is minimised to this share of the gap before α changes (work: 1.01 with 0.03, 1.13 with 0.3; with 1, 12 fail).
 INNER_ACCURACY = 0.1
 # On a sample Φ is minimised to this share: its minimum is not that of all rows (0.1 to 1 are as good).
-ROUGHLY = 0.3
+SAMPLE_ACCURACY = 0.3
 
 # The line search stops where the slope of Φ is this share of the slope at its start (work: 0.99 to 1.07 with 0.001 to
 # 0.3). A trial reads scores only.
-FLAT = 0.1
+SLOPE_REDUCTION = 0.1
 # A line search makes at most this many trials (10 are too few at kinks: six times the work on covtype; 100 gain
 # nothing).
 SEARCHES = 40
@@ -76,7 +76,7 @@ SEARCHES = 40
 ROUNDING = 1e-13
 
 # After this many steps in a row without progress only rounding is left.
-FUTILE = 10
+FUTILE_STEPS = 10
 
 # Samples for the first steps: (q, rows per feature). A sample is used down to its q, so that about ten rows per feature
 # are inside. It has at least `costs.SAMPLE_ENTRIES` entries and at most `costs.SAMPLE_SHARE` of the rows (150,000 rows
@@ -224,12 +224,12 @@ class Newton:
         state.operations += costs.NEWTON_STEP + passes + state.view.curvature.take_operations()
         state.gap, state.estimate = self._gap(used, state)
         state.rounded = max(1.0 - slack / state.gap, ROUNDING) if state.gap > 0.0 else 1.0
-        accuracy = INNER_ACCURACY if state.sample is None else ROUGHLY
+        accuracy = INNER_ACCURACY if state.sample is None else SAMPLE_ACCURACY
         state.minimised = slack <= accuracy * state.gap or state.stuck
         state.worth_evaluating = state.sample is None and state.estimate <= state.target
         lost = state.stuck and state.q == state.last_q and state.gap >= 0.999 * state.outer_gap
         state.futile = state.futile + 1 if lost else 0
-        state.finished = state.futile >= FUTILE or (not state.certify and state.worth_evaluating)
+        state.finished = state.futile >= FUTILE_STEPS or (not state.certify and state.worth_evaluating)
         return state
 
     def _used(self, objective: Objective, state: NewtonState) -> Objective:
@@ -311,7 +311,7 @@ class Newton:
             return at_start + t * growth - float(of_rows) / objective.total
 
         low, high, at_low, at_high = 0.0, np.inf, slope(0.0), np.inf
-        flat = max(FLAT * abs(at_low), ROUNDING * (abs(at_start) + growth))
+        flat = max(SLOPE_REDUCTION * abs(at_low), ROUNDING * (abs(at_start) + growth))
         t = 1.0
         for k in range(SEARCHES):
             at_t = slope(t)

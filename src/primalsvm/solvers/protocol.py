@@ -114,7 +114,7 @@ class Member(SolverState):
     estimate: float = float("inf")  # the relative gap of these two
 
 
-class Objectives(Protocol):
+class ObjectiveSequence(Protocol):
     """K problems on the same rows."""
 
     @property

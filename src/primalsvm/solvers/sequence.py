@@ -32,11 +32,11 @@ MARK_RATIO = 1.5
 # Below this relative gap the gap itself is extrapolated, instead of P and D.
 HALF = 0.5
 # The gap is assumed to fall with this power of W until the power can be measured (measured later: 3 to 5).
-TAIL = 4.0
+DEFAULT_GAP_POWER = 4.0
 # The measured power of D is clipped to this range (measured: 0 to 2.5).
-GROWTH = (0.1, 3.0)
+DUAL_POWERS = (0.1, 3.0)
 # The measured power of the gap is clipped to this range.
-FALL = (0.5, 8.0)
+GAP_POWERS = (0.5, 8.0)
 
 
 @dataclass(frozen=True)
@@ -245,10 +245,10 @@ def forecast(before: Mark, now: Mark, target: float) -> float:
     since, growth = w - before.operations, math.log(w / before.operations)
     if gap < HALF:
         fall = math.log(max(relative_gap(before.primal, before.dual), gap) / gap)
-        return tail(w, gap, target, fall / growth, fall / since)
+        return operations_until(w, gap, target, fall / growth, fall / since)
     if not (primal > 0.0 and dual > 0.0 and before.primal > 0.0 and before.dual > 0.0):  # no power law fits
         return w
-    power = min(max(math.log(dual / before.dual) / growth, GROWTH[0]), GROWTH[1])
+    power = min(max(math.log(dual / before.dual) / growth, DUAL_POWERS[0]), DUAL_POWERS[1])
     rate = max(math.log(before.primal / primal), 0.0) / since
     apart = math.log(primal / dual) - math.log(2.0)
     # the least x with  rate · x + power · log(1 + x/w) = apart,  which is concave: by bisection
@@ -257,11 +257,11 @@ def forecast(before: Mark, now: Mark, target: float) -> float:
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if rate * middle + power * math.log1p(middle / w) >= apart else (middle, high)
-    return high + tail(w + high, HALF, target, TAIL, rate)
+    return high + operations_until(w + high, HALF, target, DEFAULT_GAP_POWER, rate)
 
 
-def tail(w: float, gap: float, target: float, power: float, rate: float) -> float:
+def operations_until(w: float, gap: float, target: float, power: float, rate: float) -> float:
     """Operations from a gap to the target: the gap falls like a power of w, or exponentially at a rate, if sooner."""
     left = math.log(gap / target)
-    like_power = w * math.expm1(min(left / min(max(power, FALL[0]), FALL[1]), 700.0))
+    like_power = w * math.expm1(min(left / min(max(power, GAP_POWERS[0]), GAP_POWERS[1]), 700.0))
     return min(like_power, left / rate) if rate > 0.0 else like_power

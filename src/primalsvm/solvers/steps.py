@@ -16,7 +16,7 @@ import numpy as np
 from primalsvm.compiled import kernel
 from primalsvm.data import add, dot, prefetch, prefetch_pointer, prefetch_row, squared_norm, weight_of
 from primalsvm.losses import slope
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD
+from primalsvm.solvers.order import POINTER_PREFETCH_DISTANCE, PREFETCH_DISTANCE
 
 # v is rescaled when a falls below this: seldom, but well before single precision is affected.
 TINY = 1e-9
@@ -97,11 +97,11 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
             gamma += omega * a
             b_sum += omega * b
         for j in range(k):
-            if first + j + AHEAD < order.shape[0]:
-                prefetch_row(rows, order[first + j + AHEAD])
-            if first + j + FAR_AHEAD < order.shape[0]:
-                prefetch_pointer(rows, order[first + j + FAR_AHEAD])
-                prefetch(y, order[first + j + FAR_AHEAD])
+            if first + j + PREFETCH_DISTANCE < order.shape[0]:
+                prefetch_row(rows, order[first + j + PREFETCH_DISTANCE])
+            if first + j + POINTER_PREFETCH_DISTANCE < order.shape[0]:
+                prefetch_pointer(rows, order[first + j + POINTER_PREFETCH_DISTANCE])
+                prefetch(y, order[first + j + POINTER_PREFETCH_DISTANCE])
             i = np.uint64(order[first + j])
             p = a * (dot(rows, i, v) + constant * bias) + b
             gradient = slope(loss, p, y[i])

@@ -34,7 +34,7 @@ CHUNK_BYTES = 64_000_000
 # Dual ascent raises the bound in this many sweeps for each epoch of steps: half as much work as the steps.
 SWEEPS_PER_EPOCH = 0.5
 # Dual ascent is used if the gap is at most this multiple of the target.
-WITHIN_REACH = 30.0
+IMPROVABLE_GAP = 30.0
 # A step number that is not reached.
 NEVER = 2**62
 
@@ -380,7 +380,7 @@ def improve(objective: Objective, state: StochasticState, own: Evaluation, alpha
     """The best of P and D at the output and at a dual point better than α, if this may reach the target."""
     gap = relative_gap(own.primal, own.dual)
     sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
-    within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last
+    within_reach = gap <= IMPROVABLE_GAP * state.target or state.taken == state.last
     if gap <= state.target or not within_reach or sweeps == 0:
         return own
     implied = objective.evaluate_dual(improve_dual(objective, alpha, own.b, sweeps))
