@@ -368,10 +368,11 @@ class Objectives:
         return self.problem.on(self.data, self.data.map(partial(_column, k), self.Y))
 
     def separate(self, k: int) -> Objective:
-        """Problem k on one thread, for a thread that solves it while others solve others; kept until `forget`."""
+        """Problem k, on one thread if other threads solve other problems; kept until `forget`."""
         if k not in self._separate:
             objective = self[k]
-            self._separate[k] = replace(objective, data=self.data.with_threads(ALONE))
+            alone = replace(objective, data=self.data.with_threads(ALONE))
+            self._separate[k] = objective if len(self) == 1 else alone
         return self._separate[k]
 
     def forget(self, k: int) -> None:

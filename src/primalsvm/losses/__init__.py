@@ -8,7 +8,7 @@ Each loss states, once, everything that solvers need of it:
     conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
     feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
-    slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
+    slope_bound, curvature      sup |ℓ'|, finite where the step 1/(λt) is safe; sup ℓ'', finite for smooth losses
     is_classification           whether y is ±1 (`margin`), or any number (`regression`)
     degree, scaled(s)           of regression losses: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as
                                 regressors solve in units in which y is about 1 in size
@@ -52,48 +52,37 @@ __all__ = [
 
 
 class Loss(Protocol):
-    """What a row-separable loss provides; see the module's docstring."""
+    """A row-separable loss; see the module's docstring."""
 
     @property
-    def is_classification(self) -> bool:
-        """Whether labels are −1 and +1; else any numbers."""
+    def is_classification(self) -> bool: ...
 
     @property
-    def slope_bound(self) -> float:
-        """sup |ℓ'|: finite for losses that the step 1/(λt) is safe for."""
+    def slope_bound(self) -> float: ...
 
     @property
-    def curvature(self) -> float:
-        """sup ℓ'': finite for smooth losses."""
+    def curvature(self) -> float: ...
 
-    def value(self, p: float, y: float) -> float:
-        """ℓ(y, p)."""
+    def value(self, p: float, y: float) -> float: ...
 
-    def slope(self, p: float, y: float) -> float:
-        """A sub-gradient of ℓ in p."""
+    def slope(self, p: float, y: float) -> float: ...
 
-    def conjugate(self, a: float, y: float) -> float:
-        """ℓ*(a)."""
+    def conjugate(self, a: float, y: float) -> float: ...
 
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        """(ℓ*)''(a) inside the domain."""
+    def conjugate_curvature(self, a: float, y: float) -> float: ...
 
-    def feasible(self, alpha: float, y: float) -> float:
-        """The feasible dual value nearest to α."""
+    def feasible(self, alpha: float, y: float) -> float: ...
 
-    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
-        """The best new value of one dual variable."""
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float: ...
 
 
 class RegressionLoss(Loss, Protocol):
-    """What a regression loss provides as well."""
+    """A loss for regression."""
 
     @property
-    def degree(self) -> int:
-        """k in ℓ(y, p) = s^k ℓ_s(y/s, p/s)."""
+    def degree(self) -> int: ...
 
-    def scaled(self, s: float) -> "RegressionLoss":
-        """ℓ_s: the loss of targets divided by s."""
+    def scaled(self, s: float) -> "RegressionLoss": ...
 
 
 LIMITS = {  # of a loss's parameters: the ends of an open interval

@@ -131,7 +131,7 @@ class ObjectiveSequence(Protocol):
         """The objective of problem k."""
 
     def separate(self, k: int) -> Any:
-        """The objective of problem k, for a thread that solves it while other threads solve other problems."""
+        """The objective of problem k, on one thread if other threads solve other problems."""
 
     def forget(self, k: int) -> None:
         """Drop what is kept for problem k, which has ended."""

@@ -101,7 +101,7 @@ class Several:
         def advance(k: int) -> None:
             member = state.members[k]
             member.target = state.target
-            state.members[k] = self.solver.advance(self._objective(objectives, k), member)
+            state.members[k] = self.solver.advance(objectives.separate(k), member)
 
         self._run(objectives, advance, working)
         return state
@@ -115,7 +115,7 @@ class Several:
 
         def start(k: int) -> None:
             previous = as_previous(state.waiting[k])
-            state.members[k] = self.solver.start(self._objective(objectives, k), state.run, previous)
+            state.members[k] = self.solver.start(objectives.separate(k), state.run, previous)
 
         self._run(objectives, start, chosen)
         for k in chosen:
@@ -126,24 +126,24 @@ class Several:
         found: dict[int, Evaluation] = {}
 
         def evaluate(k: int) -> None:
-            found[k] = self.solver.evaluate(self._objective(objectives, k), state.members[k])
+            found[k] = self.solver.evaluate(objectives.separate(k), state.members[k])
 
         self._run(objectives, evaluate, list(chosen))
         return [found[k] for k in chosen]
 
     def iterate(self, objectives: Any, state: SeveralState, k: int) -> tuple[Vector, float]:
         """As the solver."""
-        return self.solver.iterate(self._objective(objectives, k), state.members[k])
+        return self.solver.iterate(objectives.separate(k), state.members[k])
 
     def observe(self, objectives: Any, state: SeveralState, k: int, evaluation: Evaluation) -> None:
         """As the solver, if it stores anything."""
         if hasattr(self.solver, "observe"):
-            self.solver.observe(self._objective(objectives, k), state.members[k], evaluation)
+            self.solver.observe(objectives.separate(k), state.members[k], evaluation)
 
     def hand_over(self, objectives: Any, state: SeveralState, k: int) -> Point:
         """As the solver, if it has this method."""
         solver: Any = self.solver
-        point: Point = solver.hand_over(self._objective(objectives, k), state.members[k])
+        point: Point = solver.hand_over(objectives.separate(k), state.members[k])
         return point
 
     def close(self, objectives: Any, state: SeveralState, k: int) -> tuple[Any, Any]:
@@ -153,9 +153,6 @@ class Several:
         if hasattr(member, "release"):
             member.release()
         return self.solver, member
-
-    def _objective(self, objectives: Any, k: int) -> Any:
-        return objectives[0] if len(objectives) == 1 else objectives.separate(k)
 
     def _run(self, objectives: Any, work: Any, chosen: list[int]) -> None:
         """The same for each of some problems, shared by the threads if there are several."""
