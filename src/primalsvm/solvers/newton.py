@@ -28,7 +28,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primalsvm.data import Dataset, Handle, Vector, inner
-from primalsvm.intercepts import decreasing_root
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
@@ -392,14 +391,23 @@ def first_alpha(objective: Objective, last_q: float) -> Handle:
 
 
 def proximal_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
-    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = ν Σc."""
+    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = ν Σc, by bisection around the present b."""
     data = objective.data
 
-    def excess(shift: float) -> float:
-        at_b = partial(balance_at, objective.loss, b + shift, q)
-        return objective.imbalance(data.reduce(at_b, objective.y, data.weights, scores, alpha))
+    def excess(b: float) -> float:
+        at_b = partial(balance_at, objective.loss, b, q)
+        return objective.imbalance(float(data.reduce(at_b, objective.y, data.weights, scores, alpha)))
 
-    return b + decreasing_root(excess, 1.0, objective.total)
+    reach = 1.0
+    low, high = b - reach, b + reach
+    for _ in range(60):
+        if excess(low) > 0.0 > excess(high):
+            break
+        reach *= 2.0
+        low, high = b - reach, b + reach
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+    return middle
 
 
 def rows_for(q: float, data: Dataset) -> int:
