@@ -187,9 +187,9 @@ class RankingObjective:
         return self.value(w) - self.regularizer(w)
 
     def as_classification(self) -> Objective:
-        """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ. For few of them.
+        """The same problem as a classification of pairs: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ.
 
-        P is the same; there are more solvers for it.
+        More solvers support it. All pairs are formed, so it is for few of them.
         """
         queries = self.queries
         rows_of = np.diff(queries.starts)

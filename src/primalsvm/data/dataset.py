@@ -193,7 +193,7 @@ class Dataset(ABC):
         raise NotImplementedError(f"the rows of {type(self).__name__} cannot be taken one by one")
 
     def checksum(self) -> str:
-        """A text that changes with any of the rows, but not with their rounding."""
+        """A checksum of all rows that does not depend on rounding."""
         probe = np.random.default_rng(0).normal(size=self.shape[1])
         total, squares = self.reduce(_moments, self.scores(probe))
         return f"{total:.6e} {squares:.6e}"

@@ -166,7 +166,7 @@ class VisitedRows(NamedTuple):
 
 @dataclass(kw_only=True)
 class AscentState(SolverState):
-    """The state of dual ascent of every kind between two chunks."""
+    """The state of dual ascent between two chunks; the states of both solvers derive from it."""
 
     lam: float
     target: float
@@ -219,7 +219,7 @@ S = TypeVar("S", bound=AscentState)
 
 
 def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **own: Any) -> S:
-    """A state with the α of a previous one of as many rows, or α = 0; `own` are the other fields of its kind."""
+    """A state with the α of a previous run on as many rows, or α = 0; `own` are the fields that only its class has."""
     data, problem = objective.data, objective.problem
     m, d = data.shape
     known = known_point(previous, m)

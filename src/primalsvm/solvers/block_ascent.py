@@ -69,7 +69,7 @@ class BlockAscent:
     traits: ClassVar[Traits] = Traits("take")
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> BlockState:
-        """α = 0, or the α of a previous state of as many rows."""
+        """Start at α = 0, or at the α of a previous run on as many rows."""
         return ascent.start_state(BlockState, objective, run, previous, run_length=rows_in_run(objective.data))
 
     def advance(self, objective: Objective, state: BlockState) -> BlockState:
@@ -154,7 +154,7 @@ def rows_of(runs: Vector, length: int, m: int) -> Vector:
 
 
 def read_rows(objective: Objective, chosen: Vector, state: BlockState) -> ascent.VisitedRows:
-    """The chosen rows with their α, for as long as they are in memory."""
+    """Read the chosen rows and their α."""
     data, n = objective.data, chosen.shape[0]
     return ascent.VisitedRows(
         batch=Batch(data.take(chosen), data.get(objective.y, chosen), data.get(data.weights, chosen)),

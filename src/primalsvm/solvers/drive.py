@@ -67,7 +67,7 @@ class Record:
     solution: Solution | None = None
 
     def add(self, evaluation: Evaluation, error: float, certify: bool, at: tuple[float, int, float]) -> None:
-        """Take an evaluation into account; `error` is that on a validation set, NaN without one."""
+        """Add an evaluation; `error` is the error on the validation set, NaN without one."""
         self.bound = max(self.bound, evaluation.dual)
         merit = evaluation.primal if np.isnan(error) else error
         if evaluation.solver != self.last_solver:  # the next solver may begin with worse points

@@ -117,7 +117,7 @@ class DualAscent:
     traits: ClassVar[Traits] = Traits("block", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> DualState:
-        """α = 0, or the α of a previous state of as many rows."""
+        """Start at α = 0, or at the α of a previous run on as many rows."""
         check_in_memory(objective.data)
         batch = batch_of(objective)
         m = batch.y.shape[0]
