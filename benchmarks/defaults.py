@@ -291,7 +291,7 @@ def values_at(task: Task, value: float, coef: np.ndarray) -> list[float]:
 
     m = task.X.shape[0]
     if task.estimator == "LinearOneClassSVM":
-        problem, labels, coef = Problem(OneSided(), value, "free", tilt=value), [np.zeros(m)], coef / (value * m)
+        problem, labels, coef = Problem(OneSided(), value, "free", nu=value), [np.zeros(m)], coef / (value * m)
     elif task.estimator == "LinearSVR":
         problem, labels = Problem(EpsilonInsensitive(0.0), 1.0 / (value * m), "free"), [task.y]
     else:

@@ -2,7 +2,7 @@
 
 What one learns here:
 - a loss is a NamedTuple with eight short methods (docstring of `primalsvm.losses`), and every solver knows it at once;
-- a solver is an object with options and five methods (`primalsvm.solvers.protocol`); clock, certificate, limits,
+- a solver is an object with options and four methods (`primalsvm.solvers.protocol`); clock, certificate, limits,
   history and warnings are the driver's;
 - any α gives a lower bound: it takes no proof to certify a new method, only −ℓ' at its own point;
 - two lines register them for names and for files.
@@ -43,7 +43,7 @@ class LeastSquares(NamedTuple):
     """ℓ = (1 − yp)²/2 = (y − p)²/2 with y = ±1, and ℓ*(a) = ay + a²/2."""
 
     @property
-    def of_signs(self) -> bool:
+    def is_classification(self) -> bool:
         return True
 
     @property
@@ -121,9 +121,6 @@ class Accelerated:
 
     def iterate(self, objective: Any, state: AcceleratedState) -> tuple[Any, float]:
         return state.w, state.b
-
-    def observe(self, objective: Any, state: AcceleratedState, evaluation: Evaluation) -> None:
-        pass
 
 
 # ---- Registered, they have names, and files hold them ----------------------------------------------------------------

@@ -1,7 +1,6 @@
 """A loss, a solver, a data set and a feature map of one's own, from here alone: they fit, certify, save and load."""
 
 from dataclasses import dataclass
-from functools import partial
 from functools import reduce as fold
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import primalsvm
 from primalsvm import SVC, Checkpoint, Hinge, LinearSVC, LinearSVR, Newton, Problem, SquaredHinge, Status
 from primalsvm.data import ALONE, Dataset, Dense, Weights
-from primalsvm.data.dataset import add
+from primalsvm.data.dataset import add_results
 from primalsvm.losses.registry import LOSSES
 from primalsvm.maps.registry import MAPS
 from primalsvm.objective import Evaluation
@@ -22,7 +21,6 @@ from primalsvm.persistence import ModelError
 from primalsvm.solvers.protocol import Traits
 from primalsvm.solvers.registry import SOLVERS, STATES
 from primalsvm.solvers.sequence import SolverSequence, Stage
-from primalsvm.sums import negative_slopes
 from tests.helpers import objective, solution_of
 from tests.reference import noisy
 
@@ -36,7 +34,7 @@ class LeastSquares(NamedTuple):
     """ℓ = (1 − yp)²/2; −ℓ*(−α) = θ − θ²/2 with α = yθ, any θ."""
 
     @property
-    def of_signs(self):
+    def is_classification(self):
         return True
 
     @property
@@ -118,7 +116,7 @@ class Descent:
 
     def evaluate(self, objective, state):
         scores = objective.data.scores(state.w)
-        alpha = objective.data.map(partial(negative_slopes, objective.loss, 0.0), objective.y, scores)
+        alpha = objective.data.map(np.negative, objective.slopes_at(scores, 0.0))
         return Evaluation(state.w, 0.0, objective.value_at(scores, state.w, 0.0), objective.lower_bound(alpha))
 
     def iterate(self, objective, state):
@@ -201,7 +199,7 @@ class Pieces(Dataset):
             function(*([block] if rows else []), *(handle[k] for handle in handles))
             for k, block in enumerate(self.blocks)
         ]
-        return fold(merge or add, results)
+        return fold(merge or add_results, results)
 
 
 CUTS = [0, 3, 140, 300]
@@ -311,7 +309,7 @@ def test_registered_losses_and_solvers_have_names(monkeypatch):
 class HalfSquares(NamedTuple):
     """A loss of numbers that does not say how it depends on their unit."""
 
-    of_signs = False
+    is_classification = False
     dual_step = None
 
 

@@ -150,7 +150,7 @@ def test_no_guess_leads_the_best_intercept_astray(near, m):
 @pytest.mark.parametrize("c", [None, [1.0, 5.0, 0.0, 2.0, 0.5]])
 @pytest.mark.parametrize("loss", [*LOSSES, EpsilonInsensitive(0.3), Huber(0.5), Pinball(0.2)], ids=repr)
 def test_best_constant_is_the_best_for_w_zero(loss, c):
-    y = np.array([1.0, -1.0, 1.0, -1.0, -1.0]) * (1.0 if loss.of_signs else [3.0, 1.0, 7.0, 2.0, 9.0])
+    y = np.array([1.0, -1.0, 1.0, -1.0, -1.0]) * (1.0 if loss.is_classification else [3.0, 1.0, 7.0, 2.0, 9.0])
     own = objective(Problem(loss, 0.1, "free"), np.zeros((5, 1)), y, c)
     found = own.value(np.zeros(1), own.best_constant())
     assert found <= min(own.value(np.zeros(1), b) for b in np.linspace(-10, 10, 4001)) + 1e-12

@@ -17,7 +17,7 @@ from primalsvm.options import check_number
 from primalsvm.persistence import ModelError, check_known, header_of, read_model, schema_of, write_model
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.drive import Record, Snapshot
-from primalsvm.solvers.protocol import JointSolver, Objectives
+from primalsvm.solvers.protocol import JointSolver, ObjectiveSequence
 from primalsvm.solvers.registry import SOLVERS, STATES
 from primalsvm.solvers.several import Several
 from primalsvm.solvers.stops import Stops
@@ -126,7 +126,7 @@ def check_solver(solver: JointSolver) -> None:
         check_known({"solver": one.solver if isinstance(one, Several) else one}, known_parts(), KIND)
 
 
-def identity(objectives: Objectives, solver: JointSolver, stops: Stops, seed: int) -> dict[str, str]:
+def identity(objectives: ObjectiveSequence, solver: JointSolver, stops: Stops, seed: int) -> dict[str, str]:
     """What must be equal to continue a run: all that determines its steps except for the number of threads."""
     data, problem = objectives.data, objectives[0].problem
     own = solver.solver if isinstance(solver, Several) else solver

@@ -118,20 +118,15 @@ def _compile(function: Callable[..., Any], fastmath: set[str]) -> Any:
     return dispatcher
 
 
-def is_kind(numba_type: object, kind: type) -> bool:
-    """Whether a Numba type is the NamedTuple class `kind` (used by `@overload` to choose an implementation)."""
-    return isinstance(numba_type, types.BaseNamedTuple) and numba_type.instance_class is kind
-
-
 def implement(function: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a function its compiled meaning for a first argument of a kind: the text of the decorated function.
+    """Implement a function in compiled code, for first arguments of one kind, by the decorated function.
 
-    An argument of a kind for which nothing is implemented is a compilation error.
+    A first argument of any other kind is a compilation error.
     """
 
     def register(text: Callable[..., Any]) -> Callable[..., Any]:
         def choose(first: Any, *rest: Any) -> Any:
-            return text if is_kind(first, kind) else None
+            return text if isinstance(first, types.BaseNamedTuple) and first.instance_class is kind else None
 
         overload(function, strict=False)(choose)
         return text

@@ -1,4 +1,4 @@
-"""The exact free intercept: the best b for given scores, and the shift of α that gives Σ cᵢ αᵢ = τ Σc.
+"""The exact free intercept: the best b for given scores, and the shift of α that gives Σ cᵢ αᵢ = ν Σc.
 
 Both are roots of monotone sums over rows. `reduce` evaluates a sum where the rows are (`Dataset.reduce`). Once few rows
 can change the root, these are fetched and the root is found from them.
@@ -12,17 +12,11 @@ from typing import Any
 import numpy as np
 
 from primalsvm import sums
-from primalsvm.data import Handle, Vector, Weights
+from primalsvm.data import Handle, Weights
 from primalsvm.losses import Loss
 
 Reduce = Callable[..., Any]
 
-# The first bracket around a guess has this share of the range of the scores.
-NEARBY = 1 / 64
-# A bracket with this share of the range of the scores is narrow enough to fetch the rows in it.
-NARROW = 1 / 128
-# A bracket is doubled at most this often: enough for slopes that are never exactly 0, as those of the logistic loss.
-DOUBLINGS = 60
 # A sum of slopes below this share of Σc is 0 up to rounding.
 ROUNDING = 1e-14
 
@@ -30,14 +24,14 @@ ROUNDING = 1e-14
 def best_intercept(
     reduce: Reduce,
     loss: Loss,
-    tilt: float,
+    linear: float,
     total: float,
     y: Handle,
     weight: Handle,
     scores: Handle,
     near: float = math.nan,
 ) -> float:
-    """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + tilt · b.
+    """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + linear · b.
 
     Of an interval of minimisers it is the middle, or the upper end if there is no lower one.
 
@@ -52,21 +46,21 @@ def best_intercept(
     """
 
     def slope_at(b: float) -> float:
-        return tilt + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
+        return linear + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
 
-    reach = float(reduce(sums.score_extent, y, scores, merge=sums.largest))
+    reach = float(reduce(sums.score_extent, y, scores, merge=max))
     zero = ROUNDING * total
     guessed = abs(near) < reach
-    centre, spread = (near, NEARBY * reach) if guessed else (0.0, reach)
+    centre, spread = (near, reach / 64) if guessed else (0.0, reach)
     low, high, at_low = centre - spread, centre + spread, 0.0
-    for _ in range(DOUBLINGS):
+    for _ in range(60):  # slopes may be never exactly 0, as those of the logistic loss
         at_low = slope_at(low)
         if at_low < -zero and slope_at(high) > zero:
             break
         spread *= 2.0
         low, high = centre - spread, centre + spread
     endless = at_low >= -zero  # an interval without a lower end, as the one-class problem has for ν = 1
-    while high - low > NARROW * reach:
+    while high - low > reach / 128:  # then few rows are left in the bracket
         middle = 0.5 * (low + high)
         at_middle = slope_at(middle)
         if abs(at_middle) <= zero:
@@ -75,7 +69,7 @@ def best_intercept(
     few_y, c, few_scores, settled = reduce(
         partial(sums.rows_between, loss, low, high), y, weight, scores, merge=sums.merge_rows
     )
-    few, settled = Weights(c, 1), settled + tilt
+    few, settled = Weights(c, 1), settled + linear
     low, left, at_left = sums.crossing(loss, few_y, few, few_scores, settled, low, high, -zero)
     if at_left > zero:
         return float(left)
@@ -84,7 +78,7 @@ def best_intercept(
 
 
 def reduce_locally(function: Callable[..., Any], *pieces: Any, merge: Any = None) -> Any:
-    """`reduce` for arrays, which are one piece."""
+    """The `reduce` of arrays: the function of the whole arrays."""
     return function(*pieces)
 
 
@@ -109,24 +103,28 @@ def balancing_shift(
         reach = 1.0 + 2.0 * float(np.abs(few_alpha).max())
         if of_free(-reach) >= 0.0 >= of_free(reach):
             return sums.shift_free, decreasing_root(of_free, reach, total)
-    reach = max(1.0, 2.0 * float(reduce(sums.largest_size, alpha, merge=sums.largest)))
-    for _ in range(100):  # a sum at the bound of the domain is reached up to rounding only
-        if of_all(-reach) >= 0.0 >= of_all(reach):
-            break
-        reach *= 2.0
+    reach = max(1.0, 2.0 * float(reduce(sums.largest_size, alpha, merge=max)))
     return sums.shift_all, decreasing_root(of_all, reach, total)
 
 
 def decreasing_root(function: Callable[[float], float], reach: float, size: float) -> float:
-    """The root of a piecewise linear, decreasing function in [−reach, reach], by safeguarded regula falsi.
+    """The root of a piecewise linear, decreasing function, by safeguarded regula falsi.
+
+    The search begins in [−reach, reach], which is doubled until it has a root; a function that is at most 1e-15 `size`
+    in size is 0 up to rounding.
 
     Examples
     --------
     >>> decreasing_root(lambda x: 0.25 - x, 1.0, 1.0)
     0.25
     """
+    at_low, at_high = function(-reach), function(reach)
+    for _ in range(100):  # a sum at the bound of the domain is reached up to rounding only
+        if at_low >= 0.0 >= at_high:
+            break
+        reach *= 2.0
+        at_low, at_high = function(-reach), function(reach)
     low, high, root = -reach, reach, 0.0
-    at_low, at_high = function(low), function(high)
     for k in range(200):
         at_root = function(root)
         if abs(at_root) <= 1e-15 * size or high - low <= 1e-17 * reach:
@@ -138,9 +136,3 @@ def decreasing_root(function: Callable[[float], float], reach: float, size: floa
         falsi = low + (high - low) * at_low / (at_low - at_high) if at_low > at_high else low
         root = falsi if k % 3 < 2 and low < falsi < high else 0.5 * (low + high)
     return root
-
-
-def two_sided_constant(loss: Loss, kinds: Vector) -> float:
-    """The b that minimises Σ cᵢ ℓ(yᵢ, b) for signs, given Σc of the negative labels and of the positive ones."""
-    y, scores = np.array([-1.0, 1.0]), np.zeros(2)
-    return best_intercept(reduce_locally, loss, 0.0, float(kinds.sum()), y, Weights(kinds, 1), scores)

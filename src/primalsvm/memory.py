@@ -1,4 +1,4 @@
-"""How much memory there is, and a clear refusal before an allocation that cannot fit."""
+"""The memory that is available, and a check before large allocations."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def available() -> int:
-    """Bytes that can be had: what the system says is available, within the limits of the control groups."""
+    """The bytes that the system says are available, within the limits of the control groups."""
     try:
         fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         free = int(fields["MemAvailable"].split()[0]) * 1024
@@ -16,7 +16,7 @@ def available() -> int:
 
 
 def _group_limits() -> Iterator[int]:
-    """What each control group above this process leaves. Pages that only hold copies of files can be had again."""
+    """The bytes that each control group of this process leaves. The cache of files counts as available."""
     try:
         groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except OSError:
@@ -43,7 +43,7 @@ def _group_limits() -> Iterator[int]:
 
 
 def check_fits(needed: int, what: str, remedy: str) -> None:
-    """Raise a MemoryError that says how much would be needed for what, and what to do instead.
+    """Raise a MemoryError if `needed` bytes for `what` are not available; its message ends with the `remedy`.
 
     Examples
     --------

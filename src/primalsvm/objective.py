@@ -1,11 +1,11 @@
-"""The problem that every solver sees, and the two numbers that certify a solution.
+"""Optimisation problems, with the primal and dual values that certify a solution.
 
     P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b)
     D(α)    = (1/Σc) Σ cᵢ (−ℓ*(−αᵢ)) − λ/2 ‖w(α)‖²,    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ
 
 D(α) ≤ P* ≤ P(w, b) for every (w, b) and every feasible α. A penalised intercept is the weight of a constant feature 1;
-a free intercept adds the constraint Σ cᵢ αᵢ = 0. With a further term τ b, the tilt, the constraint is Σ cᵢ αᵢ = τ Σc.
-The one-class problem (`losses.novelty`) has a tilt; its P* is not positive.
+a free intercept adds the constraint Σ cᵢ αᵢ = 0. The one-class problem (`losses.novelty`) has a further term ν b, and
+the constraint Σ cᵢ αᵢ = ν Σc. Its P* is not positive.
 
 A `Problem` is the definition; `Problem.on` gives the `Objective`: P and D on the rows of a data set, with targets.
 Scores, targets and α are handles of that data set (`primalsvm.data`). One evaluation costs two passes over the rows
@@ -21,7 +21,7 @@ import numpy as np
 
 from primalsvm import sums
 from primalsvm.data import ALONE, Dataset, Handle, Vector, Weights, inner
-from primalsvm.intercepts import balancing_shift, best_intercept, reduce_locally, two_sided_constant
+from primalsvm.intercepts import balancing_shift, best_intercept, reduce_locally
 from primalsvm.losses import Loss, OneSided, check_loss
 
 Intercept = Literal["none", "penalized", "free"]
@@ -42,8 +42,8 @@ class Bounds(NamedTuple):
     """Bounds of w* and b*: λ/2 ‖w*‖² ≤ P(0, 0), and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
 
     at_zero: float  # bound of λ/2 ‖w*‖²
-    largest: float  # max|y|; with a tilt, the spread of the scores
-    trivial: float = 0.0  # with a tilt: if P* is above −trivial, P* and w* are 0 up to rounding
+    largest: float  # max|y|; of the one-class problem, the spread of the scores
+    trivial_above: float = math.inf  # of the one-class problem: if P* is above this, P* and w* are 0
 
 
 # The bounds for targets −1 and 1. ½ is enough for every margin loss: see `Objective.radius`.
@@ -67,7 +67,7 @@ class Problem:
     loss : a loss from `primalsvm.losses`
     lam : λ, the strength of the regularisation
     intercept : "none", "penalized" (the weight of a constant feature) or "free"
-    tilt : τ of a further term τ b, with the loss `OneSided` and a free intercept: ν of the one-class problem
+    nu : ν of the one-class problem, which has the loss `OneSided`, a free intercept and a further term ν b; else 0
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Problem:
     loss: Loss
     lam: float
     intercept: Intercept = "none"
-    tilt: float = 0.0
+    nu: float = 0.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lam) and self.lam > 0):
@@ -92,40 +92,36 @@ class Problem:
         if self.intercept not in ("none", "penalized", "free"):
             raise ValueError(f"intercept={self.intercept!r}: choose 'none', 'penalized' or 'free'")
         one_class = isinstance(self.loss, OneSided)
-        if one_class != (self.tilt != 0.0) or (one_class and not (self.intercept == "free" and 0.0 < self.tilt <= 1.0)):
+        if one_class != (self.nu != 0.0) or (one_class and not (self.intercept == "free" and 0.0 < self.nu <= 1.0)):
             raise ValueError(
-                "the one-class problem has the loss OneSided, a free intercept and a tilt in (0, 1], and no other has "
-                f"a tilt; got {self.loss!r}, intercept={self.intercept!r}, tilt={self.tilt!r}"
+                "the one-class problem has the loss OneSided, a free intercept and nu in (0, 1], and no other has nu; "
+                f"got {self.loss!r}, intercept={self.intercept!r}, nu={self.nu!r}"
             )
 
     def on(self, data: Dataset, y: Handle) -> "Objective":
         """P and D on the rows of a data set with these targets.
 
-        Unless targets are signs, their size bounds w* and b*. With a tilt τ, P* = D* = −λ/2 ‖w*‖² (conjugates are 0
-        there), and α = τ is feasible: λ/2 ‖w*‖² ≤ −D(τ), which is λ/2 ‖τ x̄/λ‖² with x̄ the mean row; and −b* may be one
+        Unless targets are signs, their size bounds w* and b*. In the one-class problem P* = D* = −λ/2 ‖w*‖² (conjugates
+        are 0), and α = ν is feasible: λ/2 ‖w*‖² ≤ −D(ν), which is λ/2 ‖ν x̄/λ‖² with x̄ the mean row; and −b* may be one
         of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
         """
         objective = Objective(self, data, y)
-        if self.loss.of_signs:
+        if self.loss.is_classification:
             return objective
         smallest = np.finfo(float).tiny
-        if self.tilt:
-            length = self.tilt / self.lam  # of w(τ), in mean rows
+        if self.nu:
+            length = self.nu / self.lam  # of w(ν), in mean rows
             mean = mean_row(data)
             energy = self.lam / 2 * length**2
             at_zero = max(energy * mean.squared_norm, smallest)
-            return replace(objective, bounds=Bounds(at_zero, length * mean.spread, TRIVIAL * energy * mean.rows))
+            return replace(objective, bounds=Bounds(at_zero, length * mean.spread, -TRIVIAL * energy * mean.rows))
         at_zero = max(objective.mean_loss(data.zeros(), 0.0), smallest)
-        largest = data.reduce(sums.largest_size, y, merge=sums.largest)
+        largest = data.reduce(sums.largest_size, y, merge=max)
         return replace(objective, bounds=Bounds(at_zero, largest))
 
     def penalty(self, square: Any, b: Any) -> Any:
-        """The terms without rows: λ/2 ‖w‖², with b² in ‖w‖² if the intercept is penalised, plus τ b."""
-        return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.tilt * b
-
-    def regularizer(self, w: Vector, b: float) -> float:
-        """`penalty` of a point."""
-        return float(self.penalty(float(inner(w, w)), b))
+        """The terms without rows: λ/2 ‖w‖², with b² in ‖w‖² if the intercept is penalised, plus ν b."""
+        return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.nu * b
 
 
 @dataclass(frozen=True)
@@ -166,9 +162,9 @@ class Objective:
         return self.problem.intercept == "free"
 
     @property
-    def tilt(self) -> float:
-        """τ."""
-        return self.problem.tilt
+    def nu(self) -> float:
+        """ν of the one-class problem; else 0."""
+        return self.problem.nu
 
     @property
     def total(self) -> float:
@@ -179,26 +175,18 @@ class Objective:
     def radius(self) -> float:
         """Radius of a ball that contains w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
 
-        For every margin loss here it is 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. With a tilt: see `Problem.on`.
+        For every margin loss here it is 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. For the one-class problem see `Problem.on`.
         """
         return math.sqrt(2.0 * self.bounds.at_zero / self.lam)
 
     @property
-    def tunable(self) -> bool:
-        """Whether the user chooses λ: in the one-class problem it is ν."""
-        return not self.tilt
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Whether this lower bound shows that a one-class P* and w* are 0: the rows surround the origin."""
-        return self.tilt != 0.0 and dual >= -self.bounds.trivial
+    def trivial_above(self) -> float:
+        """A lower bound of at least this shows that a one-class w* is 0: the rows surround the origin. Else inf."""
+        return self.bounds.trivial_above
 
     def with_lam(self, lam: float) -> "Objective":
         """The same objective at another λ."""
         return replace(self, problem=replace(self.problem, lam=lam))
-
-    def penalty(self, square: Any, b: Any) -> Any:
-        """The terms of P without rows, given ‖w‖²."""
-        return self.problem.penalty(square, b)
 
     def squared_norm(self, w: Vector, scores: Handle | None = None) -> float:
         """‖w‖². If w is a vector of coefficients this is Σ wᵢ ⟨w, xᵢ⟩: a pass, unless the scores are given."""
@@ -228,8 +216,8 @@ class Objective:
     def held_out_error(self, w: Vector, b: float) -> float:
         """The weighted share of rows on the wrong side; unless labels are signs, P without λ/2 ‖w‖²."""
         scores = self.data.scores(w)
-        if not self.loss.of_signs:
-            return self.mean_loss(scores, b) + self.tilt * b
+        if not self.loss.is_classification:
+            return self.mean_loss(scores, b) + self.nu * b
         return (
             float(self.data.reduce(partial(sums.wrong_sum, float(b)), self.y, self.data.weights, scores)) / self.total
         )
@@ -251,7 +239,7 @@ class Objective:
         in_w = self.lam * w + self.data.combine(slopes) / self.total
         if self.intercept == "none":
             return in_w, 0.0
-        in_b = self.balance(slopes) / self.total + self.tilt
+        in_b = self.balance(slopes) / self.total + self.nu
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
     def best_intercept(self, scores: Handle, near: float = math.nan) -> float:
@@ -265,9 +253,9 @@ class Objective:
             some = np.arange(0, m, m // SAMPLED_ROWS)
             y, weight, few = (data.get(handle, some) for handle in (self.y, data.weights, scores))
             total = weight.total(some.size)
-            near = best_intercept(reduce_locally, self.loss, self.tilt * total, total, y, weight, few)
-        tilt = self.tilt * self.total
-        return best_intercept(data.reduce, self.loss, tilt, self.total, self.y, data.weights, scores, near)
+            near = best_intercept(reduce_locally, self.loss, self.nu * total, total, y, weight, few)
+        linear = self.nu * self.total
+        return best_intercept(data.reduce, self.loss, linear, self.total, self.y, data.weights, scores, near)
 
     def best_constant(self) -> float:
         """The b that minimises P(0, ·): the best constant prediction.
@@ -282,10 +270,11 @@ class Objective:
         >>> Problem(EpsilonInsensitive(0.0), 1.0, "free").on(rows, np.array([1.0, 5.0, 9.0])).best_constant()
         5.0
         """
-        if not self.loss.of_signs:
+        if not self.loss.is_classification:
             return self.best_intercept(self.data.zeros())
         kinds = np.array(self.data.reduce(sums.side_weights, self.y, self.data.weights))  # two kinds of rows
-        return two_sided_constant(self.loss, kinds)
+        y, weight, scores = np.array([-1.0, 1.0]), Weights(kinds, 1), np.zeros(2)
+        return best_intercept(reduce_locally, self.loss, 0.0, float(kinds.sum()), y, weight, scores)
 
     # ---- D -----------------------------------------------------------------------------------------------------------
 
@@ -298,15 +287,15 @@ class Objective:
         return float(self.data.reduce(sums.weighted_sum, self.data.weights, alpha))
 
     def imbalance(self, balance: float) -> float:
-        """The difference of Σ cᵢ αᵢ, the `balance`, from τ Σc, as a free intercept requires."""
-        return balance - self.tilt * self.total
+        """The difference of Σ cᵢ αᵢ, the `balance`, from ν Σc, as a free intercept requires."""
+        return balance - self.nu * self.total
 
     def balance_alpha(self, alpha: Handle) -> Handle:
-        """A feasible dual point near α: with a free intercept, Σ cᵢ αᵢ = τ Σc."""
+        """A feasible dual point near α: with a free intercept, Σ cᵢ αᵢ = ν Σc."""
         if not self.free:
             return alpha
         shift_by, shift = balancing_shift(
-            self.data.reduce, self.loss, self.tilt * self.total, self.total, self.y, self.data.weights, alpha
+            self.data.reduce, self.loss, self.nu * self.total, self.total, self.y, self.data.weights, alpha
         )
         return self.data.map(partial(shift_by, self.loss, shift), self.y, alpha)
 
@@ -334,7 +323,7 @@ class Objective:
         """
         allowed = self.balance_alpha(alpha)
         if combination is not None and allowed is not alpha:
-            combination = combination + self.data.combine(self.data.map(sums.difference, allowed, alpha))
+            combination = combination + self.data.combine(self.data.map(np.subtract, allowed, alpha))
         return self.dual_value(allowed, *self.primal_point(allowed, combination))
 
     def evaluate_dual(self, alpha: Handle) -> Evaluation:
@@ -351,7 +340,7 @@ class Objectives:
 
     Parameters
     ----------
-    problem : the definition of each; the loss is one of signs
+    problem : the definition of each, with a margin loss
     data : the rows with their weights
     Y : handle of the signs, K columns
 
@@ -364,7 +353,7 @@ class Objectives:
     (2, array([-1.,  1.]))
     """
 
-    tunable = True
+    trivial_above = math.inf  # with rows of both labels w* is not 0
 
     def __init__(self, problem: Problem, data: Dataset, Y: Handle) -> None:
         self.problem, self.data, self.Y = problem, data, Y
@@ -379,19 +368,16 @@ class Objectives:
         return self.problem.on(self.data, self.data.map(partial(_column, k), self.Y))
 
     def separate(self, k: int) -> Objective:
-        """Problem k on one thread, for a thread that solves it while others solve others; kept until `forget`."""
+        """Problem k, on one thread if other threads solve other problems; kept until `forget`."""
         if k not in self._separate:
             objective = self[k]
-            self._separate[k] = replace(objective, data=self.data.with_threads(ALONE))
+            alone = replace(objective, data=self.data.with_threads(ALONE))
+            self._separate[k] = objective if len(self) == 1 else alone
         return self._separate[k]
 
     def forget(self, k: int) -> None:
         """Drop what `separate` keeps for problem k."""
         self._separate.pop(k, None)
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Never: with rows of both labels w* is not 0."""
-        return False
 
     def with_lam(self, lam: float) -> "Objectives":
         """The same problems at another λ."""

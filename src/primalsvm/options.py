@@ -1,4 +1,4 @@
-"""Checks of options: the right kind, in range; the sentence when they are not."""
+"""Validation of options: types and ranges."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def check_integer(name: str, given: Any, low: int = 1, *, none: bool = False) -> None:
-    """An integer of at least `low`; or None, where that is allowed.
+    """Raise an error unless `given` is an integer of at least `low`, or None where `none` allows it.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def check_integer(name: str, given: Any, low: int = 1, *, none: bool = False) ->
 def check_number(
     name: str, given: Any, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, none: bool = False
 ) -> None:
-    """A finite number in [low, high), or in (low, high); or None, where that is allowed.
+    """Raise an error unless `given` is a number in [low, high), or (low, high), or None where `none` allows it.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def check_number(
 
 
 def check_share(name: str, given: Any) -> None:
-    """A number in (0, 1].
+    """Raise an error unless `given` is a number in (0, 1].
 
     Examples
     --------
@@ -69,7 +69,7 @@ def check_share(name: str, given: Any) -> None:
 
 
 def check_choice(name: str, given: Any, choices: Sequence[str], otherwise: str = "") -> None:
-    """One of some names.
+    """Raise an error unless `given` is one of the `choices`.
 
     Examples
     --------

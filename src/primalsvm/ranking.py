@@ -2,17 +2,17 @@
 
     P(w) = λ/2 ‖w‖² + R(w),    R(w) = Σ_q (s_q/N) Σ cᵢ cⱼ max(0, 1 − ⟨w, xᵢ − xⱼ⟩)  over the pairs of q with yᵢ > yⱼ
 
-Either every query counts the same, s_q = 1/N_q with N_q = Σ cᵢ cⱼ over its pairs, and N their number: the mean over the
-queries of the mean over their pairs, as SVM^rank (Joachims 2006) has it. Or every pair does, s_q = 1 and N = Σ N_q.
-Both ways a weight of 2 is the row twice. With one query and two levels R bounds 1 − AUC.
+Queries have equal weight, s_q = 1/N_q with N_q = Σ cᵢ cⱼ over the pairs of q and N the number of queries (the mean over
+queries of the mean over their pairs, as in SVM^rank, Joachims 2006); or pairs have equal weight, s_q = 1 and N = Σ N_q.
+In both cases a weight of 2 is the same as the row twice. With one query and two levels R bounds 1 − AUC.
 
-Pairs are never formed, unless they are few. With V the pairs whose margin is violated, ⟨w, xᵢ − xⱼ⟩ < 1,
+Pairs are formed only if they are few. With V the pairs whose margin is violated, ⟨w, xᵢ − xⱼ⟩ < 1,
 
     R(w) = h + ⟨g, w⟩,    h = Σ_q (s_q/N) Σ_V cᵢ cⱼ,    g = Σ rᵢ xᵢ a sub-gradient,
     rᵢ   = (s_q cᵢ/N) (Σ {cⱼ : i is the lower of a pair in V} − Σ {cⱼ : i is the higher of a pair in V})
 
-In the order of the scores the rows that violate with row i are those on one side of a place that moves one way as i
-does. A Fenwick tree over the levels counts them: O(m log m) for any number of levels.
+With rows sorted by score, those that violate the margin with row i are all rows before or after a position, which is
+monotone in i. A Fenwick tree over the levels counts them: O(m log m) for any number of levels.
 
 Rows of a query are sorted by their scores, so scores and r are arrays here, wherever the rows themselves are.
 """
@@ -20,7 +20,7 @@ Rows of a query are sorted by their scores, so scores and r are arrays here, whe
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ TARGETS = np.dtype([("query", np.int64), ("relevance", np.float64)])
 
 
 def ranking_targets(query: Vector, relevance: Vector) -> Vector:
-    """The y of a ranking: whose query, and how relevant, each row is.
+    """The targets of a ranking: the query and the relevance of each row.
 
     Examples
     --------
@@ -64,14 +64,14 @@ class Queries(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """R(w') ≥ h + Σ rᵢ ⟨w', xᵢ⟩ for every w', equal at the w it is of; rᵢ is in the order of the data set."""
+    """R(w') ≥ h + Σ rᵢ ⟨w', xᵢ⟩ for every w', with equality at one w; rᵢ is in the order of the data set."""
 
     h: float
     r: Vector
 
 
 def queries_of(data: Dataset, y: Vector, average: Average = "queries") -> Queries:
-    """The rows of a data set in their queries. Rows of weight 0 are as if they were not there."""
+    """Sort the rows of a data set by query. Rows of weight 0 are left out."""
     weight = data.weight_array()
     row = np.lexsort((y["relevance"], y["query"]))
     row = row[weight[row] > 0]
@@ -112,7 +112,7 @@ class Ranking:
     Parameters
     ----------
     lam : λ, the strength of the regularisation
-    average : what counts the same, all "queries" or all "pairs"
+    average : "queries" or "pairs": which of them have equal weight
 
     Examples
     --------
@@ -145,15 +145,7 @@ class RankingObjective:
     lam: float
     data: Dataset
     queries: Queries
-
-    @property
-    def tunable(self) -> bool:
-        """Whether the user chooses λ."""
-        return True
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Never: w* is 0 only if the rows of all pairs are the same."""
-        return False
+    trivial_above: ClassVar[float] = math.inf  # w* is 0 only if the rows of all pairs are the same
 
     def regularizer(self, w: Vector) -> float:
         """λ/2 ‖w‖²."""
@@ -195,9 +187,9 @@ class RankingObjective:
         return self.value(w) - self.regularizer(w)
 
     def as_classification(self) -> Objective:
-        """The pairs themselves: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ. For few of them.
+        """The same problem as a classification of pairs: rows xᵢ − xⱼ with the label 1 and the weight s_q cᵢ cⱼ.
 
-        P is the same; there are more solvers for it.
+        More solvers support it. All pairs are formed, so it is for few of them.
         """
         queries = self.queries
         rows_of = np.diff(queries.starts)

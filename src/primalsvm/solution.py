@@ -1,4 +1,4 @@
-"""What a solve returns: a `Solution` with its `Certificate`, its `Status` and its trace."""
+"""The result of a solver: a `Solution` with its `Certificate`, its `Status` and its trace."""
 
 import enum
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class Certificate(NamedTuple):
 
 
 class Status(enum.Enum):
-    """Why a solve ended."""
+    """Why a run ended."""
 
     CONVERGED = "converged"
     FINISHED = "finished"  # the solver has done what it was asked to do, such as n_iter steps
@@ -62,7 +62,7 @@ class Status(enum.Enum):
 
     @property
     def fell_short(self) -> bool:
-        """Whether the accuracy that was asked for was not reached, and not for a reason the user set as the goal."""
+        """Whether the run ended before it reached the tolerance or another goal of the user."""
         return self in (Status.STALLED, Status.MAX_ITER, Status.MAX_SECONDS, Status.INTERRUPTED)
 
 
@@ -89,7 +89,7 @@ class Trace:
             self._rows += rows.tolist()
 
     def _asdict(self) -> dict[str, Any]:
-        """What it is made from, for files."""
+        """The arguments of a copy, for files."""
         return {"rows": self.array()}
 
     def append(
@@ -112,13 +112,13 @@ class Trace:
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of a solve.
+    """The result of a run.
 
     Attributes
     ----------
     w, b : the hyperplane; `b` is 0.0 for a problem without intercept.
     certificate : `Certificate` of exactly this (w, b), or None with ``certify=False``.
-    status, message : why the solve ended, as a value and as a sentence.
+    status, message : why the run ended, as a value and as a sentence.
     trace : structured array, one row per evaluation.
     n_epochs, n_steps, seconds : passes, updates, and the solver's own clock (checking the input apart).
     state : the solver's state, to go on from.

@@ -58,13 +58,6 @@ def slopes(loss, b, y, scores, out):  # type: ignore[no-untyped-def]  # as above
 
 
 @kernel
-def negative_slopes(loss, b, y, scores, out):  # type: ignore[no-untyped-def]  # as above
-    """out ← −ℓ'(yᵢ, scoreᵢ + b): a feasible α."""
-    for i in range(np.uint64(y.shape[0])):
-        out[i] = feasible(loss, -slope(loss, scores[i] + b, y[i]), y[i])
-
-
-@kernel
 def clip(loss, y, alpha, out):  # type: ignore[no-untyped-def]  # as above
     """out ← the nearest point to α inside the dual domain."""
     for i in range(np.uint64(y.shape[0])):
@@ -80,11 +73,6 @@ def wrong_sum(b, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
     return total
 
 
-def difference(first: Vector, second: Vector, out: Vector) -> None:
-    """out ← first − second."""
-    np.subtract(first, second, out=out)
-
-
 def ones(out: Vector) -> None:
     """out ← 1."""
     out[:] = 1.0
@@ -93,11 +81,6 @@ def ones(out: Vector) -> None:
 def centred_squares(centre: float, weight: Weights, values: Vector) -> float:
     """Σ cᵢ (valueᵢ − centre)²."""
     return float(weight.array(values.shape[0]) @ np.square(values - centre))
-
-
-def largest(first: Any, second: Any) -> Any:
-    """The larger of two results, entry by entry of tuples."""
-    return tuple(map(max, first, second)) if isinstance(first, tuple) else max(first, second)
 
 
 def largest_size(values: Vector) -> float:

@@ -311,7 +311,9 @@ def test_a_pickled_state_goes_on_with_the_same_bits(solver, threads):
                     state = pickle.loads(pickle.dumps(state))
                 state = solver.advance(own, state)
                 if state.worth_evaluating:
-                    solver.observe(own, state, solver.evaluate(own, state))
+                    evaluation = solver.evaluate(own, state)
+                    if hasattr(solver, "observe"):
+                        solver.observe(own, state, evaluation)
             w, b = solver.iterate(own, state)
             return w.tobytes(), b, state.steps
 

@@ -62,7 +62,7 @@ def test_regressions(loss, intercept, shape):
 @pytest.mark.parametrize("nu", [0.05, 0.5])
 def test_one_class(nu):
     data = 3.0 + np.random.default_rng(0).normal(size=(200, 4))
-    rows = objective(Problem(OneSided(), nu, "free", tilt=nu), data, np.zeros(200))
+    rows = objective(Problem(OneSided(), nu, "free", nu=nu), data, np.zeros(200))
     found, other = (solution_of(rows, solver) for solver in (InteriorPoint(), Newton()))
     assert found.certificate.relative_gap <= 1e-9, found.message
     assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-8)
@@ -150,7 +150,7 @@ def test_pieces_are_the_loss(loss):
     for y in (-1.0, 1.0):
         for p in (-2.0, -0.7, 0.0, 0.4, 1.3, 3.0):
             total = 0.0
-            for sign, target, upper, quadratic in loss.pieces(y):
+            for sign, target, upper, quadratic in loss.quadratic_pieces(y):
                 inside = np.append(a[a <= upper], upper) if np.isfinite(upper) else a
                 total += np.max(inside * (target - sign * p) - quadratic / 2 * inside**2)
             assert total == pytest.approx(loss.value(p, y), abs=1e-3)

@@ -14,7 +14,7 @@ from primalsvm.objective import Objectives
 from primalsvm.solvers import joint_ascent
 from primalsvm.solvers.costs import Size
 from primalsvm.solvers.drive import drive
-from primalsvm.solvers.joint_ascent import Frame, JointAscent, sweep
+from primalsvm.solvers.joint_ascent import JointAscent, SweepScalars, sweep
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sequence import SolverSequence, Stage
@@ -116,7 +116,7 @@ def test_a_sweep_is_the_plain_one(kind):
     norms, skip, pause = np.full(M, -1.0), np.zeros(M, np.uint8), np.zeros(M, np.uint8)
     for relaxation in (1.0, 1.4):
         gap, gain, order = np.zeros(K), np.zeros(K), rng.permutation(M).astype(np.uint32)
-        frame = Frame(problem.lam, float(WEIGHT.sum()), 0.3, relaxation)
+        frame = SweepScalars(problem.lam, float(WEIGHT.sum()), 0.3, relaxation)
         sweep(
             rows, as_weights(WEIGHT, M), SIGNS, Hinge(), frame, centre, norms, order, alpha, V, beta, square,
             gap, gain, skip, pause,

@@ -97,7 +97,7 @@ def test_a_warm_start_with_another_kernel_knows_the_norm():
     solver = KernelPegasos(Pegasos(n_iter=300, projection=True))
     state = solver.start(problem.on(matrix_of(Linear()), Y), Run(1e-3, True, 100, 0), first.state)
     w = state.iterate.a * X.T @ state.v.astype(float)
-    assert state.iterate.nu == pytest.approx(w @ w, rel=1e-6)
+    assert state.iterate.square == pytest.approx(w @ w, rel=1e-6)
 
 
 # ---- ASSET §2.1 and §2.2 ---------------------------------------------------------------------------------------------

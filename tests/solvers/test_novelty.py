@@ -26,7 +26,7 @@ EACH_NU = pytest.mark.parametrize("nu", [0.05, 0.37, 1.0])
 
 
 def one_class(nu, lam=None):
-    return Problem(OneSided(), nu if lam is None else lam, "free", tilt=nu)
+    return Problem(OneSided(), nu if lam is None else lam, "free", nu=nu)
 
 
 def objective(nu, w, rho, rows=X, c=None):
@@ -154,10 +154,10 @@ def test_rows_that_are_all_zero():
 @pytest.mark.parametrize(
     "parts", [
         {"loss": OneSided(), "intercept": "free"},
-        {"loss": OneSided(), "intercept": "none", "tilt": 0.1},
-        {"loss": OneSided(), "intercept": "free", "tilt": 1.5},
-        {"loss": OneSided(), "intercept": "free", "tilt": -0.1},
-        {"loss": Hinge(), "intercept": "free", "tilt": 0.1},
+        {"loss": OneSided(), "intercept": "none", "nu": 0.1},
+        {"loss": OneSided(), "intercept": "free", "nu": 1.5},
+        {"loss": OneSided(), "intercept": "free", "nu": -0.1},
+        {"loss": Hinge(), "intercept": "free", "nu": 0.1},
     ],
 )  # fmt: skip
 def test_parts_that_do_not_go_together_are_refused(parts):

@@ -14,7 +14,7 @@ from primalsvm.labels import class_signs
 from primalsvm.losses import Hinge
 from primalsvm.objective import Objectives
 from primalsvm.solvers.costs import Size
-from primalsvm.solvers.path import follow, strongest
+from primalsvm.solvers.path import follow, largest_lam
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.screening import PathMemory, PathStart
 from primalsvm.solvers.sequence import SolverSequence, Stage
@@ -166,7 +166,7 @@ def test_rows_without_weight_do_not_count_for_the_strongest_lam():
     heavy = np.vstack([X, [[1e3, 0, 0, 0]]]), np.append(y, 1.0), np.append(np.ones(50), 0.0)
     for intercept in ("none", "penalized", "free"):
         problem = Problem(Hinge(), 1.0, intercept)
-        assert strongest(objective(problem, *heavy)) == pytest.approx(strongest(objective(problem, X, y)))
+        assert largest_lam(objective(problem, *heavy)) == pytest.approx(largest_lam(objective(problem, X, y)))
 
 
 def test_weights_are_repetitions_and_zero_is_no_row():

@@ -141,7 +141,7 @@ def test_a_tiny_scale_is_folded_into_v(draws, average):
     solver, hinge = Pegasos(n_iter=100, average=average), objective(Problem(Hinge(), LAM), X, Y)
     draws(order)
     state = solver.start(hinge, RUN)
-    state.iterate = state.iterate._replace(t=3, a=1e-8, nu=float(w @ w))
+    state.iterate = state.iterate._replace(t=3, a=1e-8, square=float(w @ w))
     state.v[:] = w / 1e-8
     while not state.finished:
         state = solver.advance(hinge, state)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from primalsvm import Hinge, Problem
 from primalsvm.data import as_dataset
-from primalsvm.solvers.systems import Bordered, RowSystem, by_features, conjugate_gradients, factorise
+from primalsvm.solvers.systems import bordered, by_features, by_rows, conjugate_gradients, factorise
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 6))
@@ -32,7 +32,7 @@ def matrix(intercept, data=X, k=K):
 @each_kind
 def test_product(intercept, convert):
     g_b = 0.0 if intercept == "none" else G_B
-    v, v_b = Bordered(Problem(Hinge(), LAM, intercept), as_dataset(convert(X)), K)(G, g_b)
+    v, v_b = bordered(Problem(Hinge(), LAM, intercept), as_dataset(convert(X)), K)(G, g_b)
     np.testing.assert_allclose(np.append(v, v_b), matrix(intercept) @ np.append(G, g_b), rtol=1e-12)
 
 
@@ -46,7 +46,7 @@ def test_by_features_and_by_conjugate_gradients(intercept, convert):
     np.testing.assert_allclose(np.append(*direct(G, g_b)), expected, rtol=1e-10, atol=1e-15)
     rough = by_features(problem, data, np.where(np.arange(40) < 20, K, 0.0))  # half of the rows are left out
     for factor in (rough, lambda g, g_b: (g, g_b)):
-        found = conjugate_gradients(Bordered(problem, data, K), factor, G, g_b, 1e-12, 50)
+        found = conjugate_gradients(bordered(problem, data, K), factor, G, g_b, 1e-12, 50)
         np.testing.assert_allclose(np.append(*found), expected, rtol=1e-8, atol=1e-12)
 
 
@@ -56,7 +56,7 @@ def test_by_rows(intercept):
     few, k = X[:5], K[:5].copy()
     k[2] = 0.0
     r, g_b = RNG.normal(size=5), 0.3
-    q, step_b = RowSystem(problem, few @ few.T, k).solver()(r, g_b)
+    q, step_b = by_rows(problem, few @ few.T, k)(r, g_b)
     counted = k > 0
     held = q[counted] / k[counted] + (few @ few.T @ q / LAM + step_b)[counted]
     np.testing.assert_allclose(held, r[counted], rtol=1e-10)

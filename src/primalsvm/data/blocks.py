@@ -76,7 +76,7 @@ class Block(Protocol):
         """out += Σ kᵢ xᵢ², feature by feature."""
 
     def checksum(self) -> str:
-        """A text that changes with any of the rows."""
+        """A checksum of all rows."""
 
 
 class Weights(NamedTuple):

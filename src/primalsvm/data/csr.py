@@ -126,7 +126,7 @@ class CSR(NamedTuple):
         return sizes
 
     def for_many_vectors(self, count: int) -> "CSR":
-        """The rows as they are best read for `count` vectors at once."""
+        """The rows in the best format for `count` vectors at once."""
         return self
 
     def add_gram(self, chosen: Vector, roots: Vector, sign: float, single: bool, out: Vector) -> None:

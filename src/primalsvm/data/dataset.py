@@ -193,22 +193,22 @@ class Dataset(ABC):
         raise NotImplementedError(f"the rows of {type(self).__name__} cannot be taken one by one")
 
     def checksum(self) -> str:
-        """A text that changes with any of the rows, but not with their rounding."""
+        """A checksum of all rows that does not depend on rounding."""
         probe = np.random.default_rng(0).normal(size=self.shape[1])
         total, squares = self.reduce(_moments, self.scores(probe))
         return f"{total:.6e} {squares:.6e}"
 
 
-def add(first: Any, second: Any) -> Any:
+def add_results(first: Any, second: Any) -> Any:
     """The sum of two results of a function, entry by entry of tuples; arrays are added in place.
 
     Examples
     --------
-    >>> add((1.0, np.ones(2)), (2.0, np.ones(2)))
+    >>> add_results((1.0, np.ones(2)), (2.0, np.ones(2)))
     (3.0, array([2., 2.]))
     """
     if isinstance(first, tuple):
-        return tuple(add(*pair) for pair in zip(first, second, strict=True))
+        return tuple(add_results(*pair) for pair in zip(first, second, strict=True))
     if isinstance(first, np.ndarray):
         first += second
         return first

@@ -73,7 +73,7 @@ class Dense(NamedTuple):
         return sizes
 
     def for_many_vectors(self, count: int) -> "Dense | CSR":
-        """The rows as they are best read for `count` vectors at once: sparse, if these are more than the features.
+        """The rows in the best format for `count` vectors at once: sparse, if these are more than the features.
 
         Loops over so few features are mostly overhead; loops over all vectors are long enough.
         """

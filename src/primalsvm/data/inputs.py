@@ -1,4 +1,4 @@
-"""From arrays to data sets: the user's input is checked here, once, in one pass, before any work."""
+"""Validate the user's arrays, once and before any work, and make data sets of them."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ def _csr_block(X: Any) -> CSR:
 
 
 def as_targets(y: Any) -> npt.NDArray[Any]:
-    """A y as an array, also if it is sparse.
+    """Targets as an array; sparse ones are made dense.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def as_targets(y: Any) -> npt.NDArray[Any]:
 
 
 def checked_weights(weight: npt.ArrayLike, m: int) -> Vector:
-    """Row weights, or one for all, as an array: finite, not negative, not so large that their sum overflows."""
+    """Validate row weights, or one weight for all rows: finite, not negative, with a finite sum."""
     values = np.asarray(weight, dtype=np.float64)
     if values.shape not in ((), (m,)):
         raise ValueError(f"sample_weight has shape {values.shape}, expected ({m},)")
@@ -139,7 +139,7 @@ def as_multiplicity(weight: npt.ArrayLike | None, m: int) -> Vector | None:
 
 
 def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
-    """Check row weights; None gives every row the weight 1."""
+    """Validate row weights; None gives every row the weight 1."""
     if weight is None:
         return EQUAL_WEIGHTS
     values = checked_weights(weight, m)
@@ -151,7 +151,7 @@ def as_weights(weight: npt.ArrayLike | None, m: int) -> Weights:
 def as_dataset(
     X: Any, sample_weight: npt.ArrayLike | None = None, *, threads: ThreadPool = ALONE, checked: bool = False
 ) -> InMemory:
-    """Check rows (unless they are `checked` already) and weights; the rows in memory with their weights.
+    """Validate rows (unless they are `checked`) and weights, and make a data set of them.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def as_dataset(
 
 
 def as_numbers(y: npt.ArrayLike, m: int) -> Vector:
-    """Check the targets of m rows: finite numbers."""
+    """Validate the targets of m rows: finite numbers."""
     numbers = np.ascontiguousarray(y, dtype=np.float64)
     if numbers.shape != (m,):
         raise ValueError(f"X has {m} rows but y has shape {numbers.shape}")

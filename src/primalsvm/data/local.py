@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from primalsvm.data.blocks import Block, Vector, Weights, scaled_rows_of, squared_norms_of
-from primalsvm.data.dataset import SAMPLED_ROWS, Dataset, Handle, add, add_weighted_gram
+from primalsvm.data.dataset import SAMPLED_ROWS, Dataset, Handle, add_results, add_weighted_gram
 from primalsvm.data.dense_gram import add_dense_gram
 from primalsvm.data.threads import ThreadPool
 
@@ -66,7 +66,11 @@ class LocalDataset(Dataset):
         rows: bool = False,
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> Any:
-        return self._run(function, handles, rows, merge or add) if rows or self._shares_handles else function(*handles)
+        return (
+            self._run(function, handles, rows, merge or add_results)
+            if rows or self._shares_handles
+            else function(*handles)
+        )
 
     @property
     def _shares_handles(self) -> bool:

@@ -1,10 +1,10 @@
 """The storage of K vectors v₁ … v_K that are multiplied with the same rows.
 
 For sparse rows the K numbers of a feature are stored side by side: V is d × K, with rows padded to whole cache lines.
-For dense rows all features of a vector are stored side by side: V is K × d.
+For dense rows all features of a vector are stored side by side: V is K × d. `rows` is a block or a data set.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,19 +14,7 @@ from primalsvm.data.blocks import CACHE_LINE, Vector, add_outer, dots, weight_of
 TRANSPOSED_ROWS = 64  # the number of rows that are transposed at a time: some KiB
 
 
-class Rows(Protocol):
-    """The properties of a block or a data set that are used here."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(m, d)."""
-
-    @property
-    def sparse(self) -> bool:
-        """Whether only some entries of a row are stored."""
-
-
-def zero_vectors(rows: Rows, count: int, dtype: Any) -> Vector:
+def zero_vectors(rows: Any, count: int, dtype: Any) -> Vector:
     """V = 0, for `count` vectors.
 
     Examples
@@ -43,7 +31,7 @@ def zero_vectors(rows: Rows, count: int, dtype: Any) -> Vector:
     return np.zeros((d, -(-count // lanes) * lanes), dtype)
 
 
-def stored_vectors(rows: Rows, W: Vector) -> Vector:
+def stored_vectors(rows: Any, W: Vector) -> Vector:
     """V of the rows of W, which is K × d."""
     if not rows.sparse:
         return W
@@ -52,13 +40,13 @@ def stored_vectors(rows: Rows, W: Vector) -> Vector:
     return V
 
 
-def vector_of(rows: Rows, V: Vector, k: int) -> Vector:
+def vector_of(rows: Any, V: Vector, k: int) -> Vector:
     """v_k, in place."""
     found: Vector = V[:, k] if rows.sparse else V[k]
     return found
 
 
-def selected_vectors(rows: Rows, V: Vector, chosen: Vector) -> Vector:
+def selected_vectors(rows: Any, V: Vector, chosen: Vector) -> Vector:
     """The V of some of the vectors."""
     if not rows.sparse:
         return V[chosen]
@@ -67,7 +55,7 @@ def selected_vectors(rows: Rows, V: Vector, chosen: Vector) -> Vector:
     return out
 
 
-def vector_rows(rows: Rows, V: Vector, count: int) -> Vector:
+def vector_rows(rows: Any, V: Vector, count: int) -> Vector:
     """The vectors as the rows of a K × d matrix, in double precision."""
     return transpose(V, count) if rows.sparse else V.astype(np.float64)
 
@@ -86,7 +74,7 @@ def transpose(values: Vector, count: int | None = None) -> Vector:
     return out
 
 
-def squared_vector_norms(rows: Rows, V: Vector, count: int) -> Vector:
+def squared_vector_norms(rows: Any, V: Vector, count: int) -> Vector:
     """‖v_k‖², summed in double precision."""
     out = np.zeros(count)
     _add_squares(V if rows.sparse else V.T, out)

@@ -37,7 +37,7 @@ class Classification:
     def loss(self, estimator: Any) -> Loss:
         """The loss function."""
         loss: Loss = by_name(estimator.loss)
-        if not loss.of_signs:
+        if not loss.is_classification:
             raise ValueError(f"{loss!r} is a loss of numbers, not of classes")
         return loss
 

@@ -227,7 +227,7 @@ def mapped_rows(
         seed = draw_seed(own["random_state"])
     how = own.get("landmarks", "kmeans")
     near_margin = how is None or (isinstance(how, str) and how == "margin")
-    if near_margin and encoded is not None and encoded.count == 1 and encoded.problem.loss.of_signs:
+    if near_margin and encoded is not None and encoded.count == 1 and encoded.problem.loss.is_classification:
         approximation.set_params(landmarks="kmeans")
         weight = margin_landmark_weights(approximation, encoded.problem, X, encoded.data, encoded.Y[:, 0], seed, weight)
     feature_map, landmarks = approximation.build(X, data.block, precision, seed, weight)

@@ -34,7 +34,7 @@ class Novelty:
     def problem(self, estimator: Any, total_weight: float) -> Problem:
         """The objective of Schölkopf et al. times ν."""
         nu = float(estimator.nu)
-        return Problem(OneSided(), nu, "free", tilt=nu)
+        return Problem(OneSided(), nu, "free", nu)
 
     def encode(self, estimator: Any, rows: Rows) -> Encoded:
         data = rows.data

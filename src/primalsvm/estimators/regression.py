@@ -34,14 +34,14 @@ class Regression:
     def loss(self, estimator: Any) -> RegressionLoss:
         """The loss function."""
         if not isinstance(estimator.loss, str):
-            if getattr(estimator.loss, "of_signs", True):
+            if getattr(estimator.loss, "is_classification", True):
                 raise ValueError(f"{estimator.loss!r} is a loss of classes, not of numbers")
             missing = [name for name in ("degree", "scaled") if not hasattr(estimator.loss, name)]
             if missing:
                 raise ValueError(f"{estimator.loss!r} has no {' and no '.join(missing)}, which regressors need")
             loss: RegressionLoss = estimator.loss
             return loss
-        check_choice("loss", estimator.loss, tuple(named_losses(of_signs=False)), "or give a loss object")
+        check_choice("loss", estimator.loss, tuple(named_losses(is_classification=False)), "or give a loss object")
         epsilon, tau = float(estimator.epsilon), float(estimator.quantile)
         if estimator.loss == "huber" and not epsilon > 0.0:
             raise ValueError(

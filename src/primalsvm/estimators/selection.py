@@ -33,7 +33,7 @@ from primalsvm.estimators.progress import counting_bar
 from primalsvm.estimators.transformers import gamma_of
 from primalsvm.estimators.warning import warn
 from primalsvm.options import check_integer
-from primalsvm.solvers.path import DECADES, check_strengths, follow, strongest
+from primalsvm.solvers.path import DECADES, check_positive_vector, follow, largest_lam
 from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.stops import Stops
 from primalsvm.sources.opening import is_source
@@ -172,7 +172,7 @@ def check_grid(name: str, given: Any) -> None:
     if isinstance(given, Integral) and not isinstance(given, bool):
         check_integer(name, given)
     else:
-        check_strengths(name, given)
+        check_positive_vector(name, given)
 
 
 def shared_parameters(estimator: Any) -> dict[str, Any]:
@@ -184,9 +184,9 @@ def shared_parameters(estimator: Any) -> dict[str, Any]:
 def c_grid(estimator: Any, encoded: Encoded) -> npt.NDArray[np.float64]:
     """The values of C: as given, or evenly spaced in log C over four decades from 1/(λ_max Σc)."""
     if not isinstance(estimator.Cs, Integral):
-        return check_strengths("Cs", estimator.Cs)
+        return check_positive_vector("Cs", estimator.Cs)
     objectives = make_objectives(encoded, encoded.data, None)
-    top = max(strongest(objectives[k]) for k in range(len(objectives)))
+    top = max(largest_lam(objectives[k]) for k in range(len(objectives)))
     least = 1.0 / (top * encoded.data.total_weight)
     return np.geomspace(least, least * 10.0**DECADES, int(estimator.Cs))
 
@@ -196,7 +196,7 @@ def gamma_grid(estimator: Any, rows: Rows) -> npt.NDArray[np.float64] | None:
     if not hasattr(estimator, "gammas"):
         return None
     if not isinstance(estimator.gammas, Integral):
-        return check_strengths("gammas", estimator.gammas)
+        return check_positive_vector("gammas", estimator.gammas)
     scale, n = gamma_of("scale", rows.matrix, rows.sample_weight), int(estimator.gammas)
     return np.geomspace(scale / SPAN, scale * SPAN, n) if n > 1 else np.array([scale])
 

@@ -141,13 +141,13 @@ def take_steps(problem: Problem, stream: Stream, rows: Batch) -> Stream:
 def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[StochasticState], int]:
     """The states before the first step, and the number of rows needed to fix the length of the steps."""
     solver, unit = stream.solver, stream.features.unit_length
-    any_rows_will_do = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.of_signs
+    any_rows_will_do = unit and np.isfinite(problem.loss.slope_bound) and problem.loss.is_classification
     wanted = 1 if any_rows_will_do else solver.sample
     some = np.arange(min(wanted, rows.y.shape[0]))
     first = with_column(rows, 0).take(some)
     typical = InMemory(first.rows, first.weight)
     objective = problem.on(typical, first.y)
-    if not problem.tilt:  # targets to come may be larger
+    if not problem.nu:  # targets to come may be larger
         bounds = Bounds(*(max(pair) for pair in zip(objective.bounds, SIGNS, strict=True)))
         objective = replace(objective, bounds=bounds)
     norms = np.ones(1) if unit else typical.squared_norms(wanted)

@@ -1,4 +1,4 @@
-"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: plain NamedTuples of numbers.
+"""Losses ℓ(y, p) of a score p = ⟨w, x⟩ + b: NamedTuples of their parameters.
 
 Each loss states, once, everything that solvers need of it:
 
@@ -8,11 +8,11 @@ Each loss states, once, everything that solvers need of it:
     conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
     feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
-    slope_bound, curvature      sup |ℓ'| and sup ℓ''  (inf where there is none)
-    of_signs                    whether y is ±1 (`margin`), or any number (`regression`)
-    degree, scaled(s)           of numbers only: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as regressors
-                                solve in units in which y is about 1 in size
-    pieces(y)                   where it can be had: ℓ as a sum of `Piece`s, for the interior-point method
+    slope_bound, curvature      sup |ℓ'|, finite where the step 1/(λt) is safe; sup ℓ'', finite for smooth losses
+    is_classification           whether y is ±1 (`margin`), or any number (`regression`)
+    degree, scaled(s)           of regression losses: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as
+                                regressors solve in units in which y is about 1 in size
+    quadratic_pieces(y)         optional: ℓ as a sum of `Piece`s, for the interior-point method
 
 The methods use plain arithmetic only: the same text runs in Python (tests, tables) and, through the functions `value`,
 `slope`, … below, inside compiled kernels.
@@ -52,51 +52,40 @@ __all__ = [
 
 
 class Loss(Protocol):
-    """What a row-separable loss provides; see the module's docstring."""
+    """A row-separable loss; see the module's docstring."""
 
     @property
-    def of_signs(self) -> bool:
-        """Whether labels are −1 and +1; else any numbers."""
+    def is_classification(self) -> bool: ...
 
     @property
-    def slope_bound(self) -> float:
-        """sup |ℓ'|: finite for losses that the step 1/(λt) is safe for."""
+    def slope_bound(self) -> float: ...
 
     @property
-    def curvature(self) -> float:
-        """sup ℓ'': finite for smooth losses."""
+    def curvature(self) -> float: ...
 
-    def value(self, p: float, y: float) -> float:
-        """ℓ(y, p)."""
+    def value(self, p: float, y: float) -> float: ...
 
-    def slope(self, p: float, y: float) -> float:
-        """A sub-gradient of ℓ in p."""
+    def slope(self, p: float, y: float) -> float: ...
 
-    def conjugate(self, a: float, y: float) -> float:
-        """ℓ*(a)."""
+    def conjugate(self, a: float, y: float) -> float: ...
 
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        """(ℓ*)''(a) inside the domain."""
+    def conjugate_curvature(self, a: float, y: float) -> float: ...
 
-    def feasible(self, alpha: float, y: float) -> float:
-        """The feasible dual value nearest to α."""
+    def feasible(self, alpha: float, y: float) -> float: ...
 
-    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
-        """The best new value of one dual variable."""
+    def dual_step(self, p: float, y: float, alpha: float, q: float) -> float: ...
 
 
 class RegressionLoss(Loss, Protocol):
-    """What a loss of numbers provides as well."""
+    """A loss for regression."""
 
     @property
-    def degree(self) -> int:
-        """k in ℓ(y, p) = s^k ℓ_s(y/s, p/s)."""
+    def degree(self) -> int: ...
 
-    def scaled(self, s: float) -> "RegressionLoss":
-        """ℓ_s: the loss of targets divided by s."""
+    def scaled(self, s: float) -> "RegressionLoss": ...
 
 
-LIMITS = {  # of a loss's numbers: the ends of an open interval
+LIMITS = {  # of a loss's parameters: the ends of an open interval
     "gamma": (0.0, math.inf),
     "epsilon": (-math.ulp(0.0), math.inf),
     "delta": (0.0, math.inf),
@@ -105,7 +94,7 @@ LIMITS = {  # of a loss's numbers: the ends of an open interval
 
 
 def check_loss(loss: Loss) -> None:
-    """Refuse numbers with which a loss is none.
+    """Raise a ValueError if a parameter of a loss is out of range.
 
     Examples
     --------
@@ -122,34 +111,34 @@ def check_loss(loss: Loss) -> None:
 
 
 # The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.
-def value(self: Any, p: float, y: float) -> float:
+def value(self: Loss, p: float, y: float) -> float:
     """ℓ(y, p) of the given loss."""
-    return self.value(p, y)  # type: ignore[no-any-return]  # the loss is any class with these methods
+    return self.value(p, y)
 
 
-def slope(self: Any, p: float, y: float) -> float:
+def slope(self: Loss, p: float, y: float) -> float:
     """A sub-gradient of the given loss in p."""
-    return self.slope(p, y)  # type: ignore[no-any-return]  # as above
+    return self.slope(p, y)
 
 
-def conjugate(self: Any, a: float, y: float) -> float:
+def conjugate(self: Loss, a: float, y: float) -> float:
     """ℓ*(a) of the given loss."""
-    return self.conjugate(a, y)  # type: ignore[no-any-return]  # as above
+    return self.conjugate(a, y)
 
 
-def conjugate_curvature(self: Any, a: float, y: float) -> float:
+def conjugate_curvature(self: Loss, a: float, y: float) -> float:
     """(ℓ*)''(a) of the given loss, inside its domain."""
-    return self.conjugate_curvature(a, y)  # type: ignore[no-any-return]  # as above
+    return self.conjugate_curvature(a, y)
 
 
-def feasible(self: Any, alpha: float, y: float) -> float:
+def feasible(self: Loss, alpha: float, y: float) -> float:
     """The feasible dual value nearest to α."""
-    return self.feasible(alpha, y)  # type: ignore[no-any-return]  # as above
+    return self.feasible(alpha, y)
 
 
-def dual_step(self: Any, p: float, y: float, alpha: float, q: float) -> float:
+def dual_step(self: Loss, p: float, y: float, alpha: float, q: float) -> float:
     """The best new value of one dual variable."""
-    return self.dual_step(p, y, alpha, q)  # type: ignore[no-any-return]  # as above
+    return self.dual_step(p, y, alpha, q)
 
 
 def _method(name: str) -> Any:

@@ -3,12 +3,19 @@
 import math
 from typing import Any, NamedTuple
 
-from primalsvm.losses.pieces import Piece
-
-INFINITY = math.inf
+from primalsvm.losses.base import LossDefaults, NoParameters, Piece
 
 
-class Hinge(NamedTuple):
+class MarginLoss(LossDefaults):
+    """The defaults of margin losses: 0 ≤ θ ≤ 1."""
+
+    is_classification = True
+
+    def feasible(self, alpha: float, y: float) -> float:
+        return y * min(max(y * alpha, 0.0), 1.0)
+
+
+class Hinge(NoParameters, MarginLoss):
     """ℓ = max(0, 1 − yp); dual θ ∈ [0, 1], −ℓ*(−α) = θ.
 
     Examples
@@ -17,18 +24,6 @@ class Hinge(NamedTuple):
     (0.75, -1.0, 0.0)
     """
 
-    @property
-    def of_signs(self) -> bool:
-        return True
-
-    @property
-    def slope_bound(self) -> float:
-        return 1.0
-
-    @property
-    def curvature(self) -> float:
-        return INFINITY
-
     def value(self, p: float, y: float) -> float:
         return max(0.0, 1.0 - y * p)
 
@@ -36,15 +31,9 @@ class Hinge(NamedTuple):
         return -y if y * p < 1.0 else 0.0 * y
 
     def conjugate(self, a: float, y: float) -> float:
-        return a * y if -1.0 <= a * y <= 0.0 else INFINITY
+        return a * y if -1.0 <= a * y <= 0.0 else math.inf
 
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        return 0.0
-
-    def feasible(self, alpha: float, y: float) -> float:
-        return y * min(max(y * alpha, 0.0), 1.0)
-
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(y, 1.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -54,7 +43,13 @@ class Hinge(NamedTuple):
         return y * min(max(y * alpha + ascent / q, 0.0), 1.0)
 
 
-class SmoothedHinge(NamedTuple):
+class Smoothing(NamedTuple):
+    """The parameter of `SmoothedHinge`: the width of the quadratic part."""
+
+    gamma: float = 1.0
+
+
+class SmoothedHinge(Smoothing, MarginLoss):
     """The hinge with its kink rounded: quadratic on the last γ before the margin; −ℓ*(−α) = θ − γθ²/2, θ ∈ [0, 1].
 
     Examples
@@ -62,16 +57,6 @@ class SmoothedHinge(NamedTuple):
     >>> SmoothedHinge(gamma=0.5).value(0.75, 1.0), SmoothedHinge(gamma=0.5).value(0.0, 1.0)
     (0.0625, 0.75)
     """
-
-    gamma: float = 1.0
-
-    @property
-    def of_signs(self) -> bool:
-        return True
-
-    @property
-    def slope_bound(self) -> float:
-        return 1.0
 
     @property
     def curvature(self) -> float:
@@ -86,22 +71,19 @@ class SmoothedHinge(NamedTuple):
 
     def conjugate(self, a: float, y: float) -> float:
         u = a * y
-        return u + self.gamma * u * u / 2.0 if -1.0 <= u <= 0.0 else INFINITY
+        return u + self.gamma * u * u / 2.0 if -1.0 <= u <= 0.0 else math.inf
 
     def conjugate_curvature(self, a: float, y: float) -> float:
         return self.gamma
 
-    def feasible(self, alpha: float, y: float) -> float:
-        return y * min(max(y * alpha, 0.0), 1.0)
-
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(y, 1.0, 1.0, self.gamma),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return y * min(max((1.0 - y * p + q * y * alpha) / (q + self.gamma), 0.0), 1.0)
 
 
-class SquaredHinge(NamedTuple):
+class SquaredHinge(NoParameters, MarginLoss):
     """ℓ = max(0, 1 − yp)² (no ½, as scikit-learn); −ℓ*(−α) = θ − θ²/4, θ ≥ 0.
 
     Examples
@@ -110,17 +92,8 @@ class SquaredHinge(NamedTuple):
     (0.25, -1.0)
     """
 
-    @property
-    def of_signs(self) -> bool:
-        return True
-
-    @property
-    def slope_bound(self) -> float:
-        return INFINITY
-
-    @property
-    def curvature(self) -> float:
-        return 2.0
+    slope_bound = math.inf
+    curvature = 2.0
 
     def value(self, p: float, y: float) -> float:
         return max(0.0, 1.0 - y * p) ** 2
@@ -130,7 +103,7 @@ class SquaredHinge(NamedTuple):
 
     def conjugate(self, a: float, y: float) -> float:
         u = a * y
-        return u + u * u / 4.0 if u <= 0.0 else INFINITY
+        return u + u * u / 4.0 if u <= 0.0 else math.inf
 
     def conjugate_curvature(self, a: float, y: float) -> float:
         return 0.5
@@ -138,14 +111,14 @@ class SquaredHinge(NamedTuple):
     def feasible(self, alpha: float, y: float) -> float:
         return y * max(y * alpha, 0.0)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
-        return (Piece(y, 1.0, INFINITY, 0.5),)
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
+        return (Piece(y, 1.0, math.inf, 0.5),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return y * max((1.0 - y * p + q * y * alpha) / (q + 0.5), 0.0)
 
 
-class Logistic(NamedTuple):
+class Logistic(NoParameters, MarginLoss):
     """ℓ = log(1 + exp(−yp)); −ℓ*(−α) = −θ log θ − (1 − θ) log(1 − θ), θ ∈ [0, 1].
 
     Examples
@@ -154,17 +127,7 @@ class Logistic(NamedTuple):
     (0.693147, -0.5)
     """
 
-    @property
-    def of_signs(self) -> bool:
-        return True
-
-    @property
-    def slope_bound(self) -> float:
-        return 1.0
-
-    @property
-    def curvature(self) -> float:
-        return 0.25
+    curvature = 0.25
 
     def value(self, p: float, y: float) -> float:
         z = y * p
@@ -178,7 +141,7 @@ class Logistic(NamedTuple):
     def conjugate(self, a: float, y: float) -> float:
         theta = -a * y
         if theta < 0.0 or theta > 1.0:
-            return INFINITY
+            return math.inf
         entropy = 0.0
         if theta > 0.0:
             entropy -= theta * math.log(theta)
@@ -189,9 +152,6 @@ class Logistic(NamedTuple):
     def conjugate_curvature(self, a: float, y: float) -> float:
         theta = -a * y
         return 1.0 / max(theta * (1.0 - theta), 1e-300)
-
-    def feasible(self, alpha: float, y: float) -> float:
-        return y * min(max(y * alpha, 0.0), 1.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         # With θ' = σ(u) the condition is h(u) = u + q σ(u) − r = 0, h increasing with slope ≥ 1, root in [r − q, r].

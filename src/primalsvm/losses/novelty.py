@@ -1,6 +1,6 @@
 """The one-class loss: ℓ = max(0, −p), which knows no labels.
 
-With a tilt ν of the intercept (`Problem.tilt`) and λ = ν it is the one-class problem (Schölkopf et al. 2001), times ν,
+With λ = ν and a further term ν b (`Problem.nu`) it is the one-class problem (Schölkopf et al. 2001), times ν,
 with ρ = −b:
 
     ν (½ ‖w‖² − ρ + 1/(νΣc) Σ cᵢ max(0, ρ − ⟨w, xᵢ⟩)) = ν/2 ‖w‖² + ν b + (1/Σc) Σ cᵢ max(0, −(⟨w, xᵢ⟩ + b))
@@ -9,14 +9,13 @@ Its dual: w is the shortest of the means Σ cᵢ αᵢ xᵢ / Σ cᵢ αᵢ with
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-from primalsvm.losses.pieces import Piece
+from primalsvm.losses.base import NoParameters, Piece
+from primalsvm.losses.regression import RegressionDefaults
 
-INFINITY = math.inf
 
-
-class OneSided(NamedTuple):
+class OneSided(NoParameters, RegressionDefaults):
     """ℓ = max(0, −p); dual α ∈ [0, 1], −ℓ*(−α) = 0.
 
     Examples
@@ -24,22 +23,6 @@ class OneSided(NamedTuple):
     >>> OneSided().value(-0.5, 1.0), OneSided().value(2.0, 1.0)
     (0.5, 0.0)
     """
-
-    @property
-    def of_signs(self) -> bool:
-        return False
-
-    @property
-    def degree(self) -> int:
-        return 1
-
-    @property
-    def slope_bound(self) -> float:
-        return 1.0
-
-    @property
-    def curvature(self) -> float:
-        return INFINITY
 
     def scaled(self, s: float) -> "OneSided":
         return self
@@ -51,15 +34,12 @@ class OneSided(NamedTuple):
         return -1.0 if p < 0.0 else 0.0
 
     def conjugate(self, a: float, y: float) -> float:
-        return 0.0 if -1.0 <= a <= 0.0 else INFINITY
-
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        return 0.0
+        return 0.0 if -1.0 <= a <= 0.0 else math.inf
 
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, 0.0), 1.0)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return (Piece(1.0, 0.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:

@@ -14,27 +14,27 @@ from primalsvm.losses.regression import EpsilonInsensitive, Huber, Pinball, Squa
 LOSSES: dict[str, Any] = {  # by the names of their classes
     kind.__name__: kind
     for kind in (
-        *(Hinge, SquaredHinge, SmoothedHinge, Logistic),  # of signs
-        *(EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Pinball),  # of numbers
+        *(Hinge, SquaredHinge, SmoothedHinge, Logistic),  # margin losses
+        *(EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, Pinball),  # regression losses
         OneSided,  # of the one-class problem
     )
 }
 
 
-def named_losses(of_signs: bool) -> dict[str, Any]:
-    """The losses of signs, or of numbers, by the names that estimators know.
+def named_losses(is_classification: bool) -> dict[str, Any]:
+    """The margin losses, or the regression losses, by the names that estimators know.
 
     Examples
     --------
-    >>> list(named_losses(of_signs=True))
+    >>> list(named_losses(is_classification=True))
     ['hinge', 'squared_hinge', 'smoothed_hinge', 'logistic']
     """
-    kinds = [kind for kind in LOSSES.values() if kind is not OneSided and kind().of_signs == of_signs]
+    kinds = [kind for kind in LOSSES.values() if kind is not OneSided and kind().is_classification == is_classification]
     return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in kinds}
 
 
 def by_name(loss: Any) -> Any:
-    """The loss of signs with a name, or the loss object itself.
+    """The margin loss with a name, or the loss object itself.
 
     Examples
     --------
@@ -45,14 +45,14 @@ def by_name(loss: Any) -> Any:
         if isinstance(loss, type) or not hasattr(loss, "dual_step"):
             raise TypeError(f"loss must be a name or a loss object such as Hinge(), got {loss!r}")
         return loss
-    known = named_losses(of_signs=True)
+    known = named_losses(is_classification=True)
     if loss not in known:
         raise ValueError(f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object")
     return known[loss]()
 
 
 def regression_loss(name: str, epsilon: float, quantile: float) -> Any:
-    """The loss of numbers with a name, given the parameters that regressors have.
+    """The regression loss with a name, given the parameters that regressors have.
 
     Examples
     --------
@@ -60,5 +60,5 @@ def regression_loss(name: str, epsilon: float, quantile: float) -> Any:
     Huber(delta=1.5)
     """
     given = {"epsilon": epsilon, "delta": epsilon, "tau": quantile}
-    kind = named_losses(of_signs=False)[name]
+    kind = named_losses(is_classification=False)[name]
     return kind(**{field: given[field] for field in kind._fields if field in given})

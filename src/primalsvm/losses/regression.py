@@ -11,12 +11,35 @@
 import math
 from typing import Any, NamedTuple
 
-from primalsvm.losses.pieces import Piece
-
-INFINITY = math.inf
+from primalsvm.losses.base import LossDefaults, Piece
 
 
-class EpsilonInsensitive(NamedTuple):
+class RegressionDefaults(LossDefaults):
+    """The defaults of regression losses: homogeneous of degree 1."""
+
+    is_classification = False
+    degree = 1
+
+
+class Tolerance(NamedTuple):
+    """The parameter of the ε-insensitive losses."""
+
+    epsilon: float = 0.0
+
+
+class Threshold(NamedTuple):
+    """The parameter of `Huber`."""
+
+    delta: float = 1.0
+
+
+class Quantile(NamedTuple):
+    """The parameter of `Pinball`."""
+
+    tau: float = 0.5
+
+
+class EpsilonInsensitive(Tolerance, RegressionDefaults):
     """ℓ = max(0, |y − p| − ε): errors up to ε are free.
 
     Examples
@@ -24,24 +47,6 @@ class EpsilonInsensitive(NamedTuple):
     >>> EpsilonInsensitive(0.5).value(2.0, 1.0), EpsilonInsensitive(0.5).slope(1.2, 1.0)
     (0.5, 0.0)
     """
-
-    epsilon: float = 0.0
-
-    @property
-    def of_signs(self) -> bool:
-        return False
-
-    @property
-    def degree(self) -> int:
-        return 1
-
-    @property
-    def slope_bound(self) -> float:
-        return 1.0
-
-    @property
-    def curvature(self) -> float:
-        return INFINITY
 
     def scaled(self, s: float) -> "EpsilonInsensitive":
         return EpsilonInsensitive(self.epsilon / s)
@@ -56,15 +61,12 @@ class EpsilonInsensitive(NamedTuple):
         return -1.0 if r < -self.epsilon else 0.0
 
     def conjugate(self, a: float, y: float) -> float:
-        return a * y + self.epsilon * abs(a) if -1.0 <= a <= 1.0 else INFINITY
-
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        return 0.0
+        return a * y + self.epsilon * abs(a) if -1.0 <= a <= 1.0 else math.inf
 
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -1.0), 1.0)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y - self.epsilon, 1.0, 0.0), Piece(-1.0, -y - self.epsilon, 1.0, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
@@ -77,7 +79,7 @@ class EpsilonInsensitive(NamedTuple):
         return 0.0
 
 
-class SquaredEpsilonInsensitive(NamedTuple):
+class SquaredEpsilonInsensitive(Tolerance, RegressionDefaults):
     """ℓ = max(0, |y − p| − ε)² (no ½, as scikit-learn).
 
     Examples
@@ -86,23 +88,9 @@ class SquaredEpsilonInsensitive(NamedTuple):
     1.0
     """
 
-    epsilon: float = 0.0
-
-    @property
-    def of_signs(self) -> bool:
-        return False
-
-    @property
-    def degree(self) -> int:
-        return 2
-
-    @property
-    def slope_bound(self) -> float:
-        return INFINITY
-
-    @property
-    def curvature(self) -> float:
-        return 2.0
+    degree = 2
+    slope_bound = math.inf
+    curvature = 2.0
 
     def scaled(self, s: float) -> "SquaredEpsilonInsensitive":
         return SquaredEpsilonInsensitive(self.epsilon / s)
@@ -125,8 +113,8 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def feasible(self, alpha: float, y: float) -> float:
         return alpha
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y - self.epsilon, INFINITY, 0.5), Piece(-1.0, -y - self.epsilon, INFINITY, 0.5)
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
+        return Piece(1.0, y - self.epsilon, math.inf, 0.5), Piece(-1.0, -y - self.epsilon, math.inf, 0.5)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p + q * alpha
@@ -135,7 +123,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
         return (u + self.epsilon) / (q + 0.5) if u < -self.epsilon else 0.0
 
 
-class Huber(NamedTuple):
+class Huber(Threshold, RegressionDefaults):
     """ℓ = (y − p)²/2 up to an error of δ, then linear: δ (|y − p| − δ/2).
 
     Examples
@@ -144,23 +132,12 @@ class Huber(NamedTuple):
     (0.125, 2.5)
     """
 
-    delta: float = 1.0
-
-    @property
-    def of_signs(self) -> bool:
-        return False
-
-    @property
-    def degree(self) -> int:
-        return 2
+    degree = 2
+    curvature = 1.0
 
     @property
     def slope_bound(self) -> float:
         return self.delta
-
-    @property
-    def curvature(self) -> float:
-        return 1.0
 
     def scaled(self, s: float) -> "Huber":
         return Huber(self.delta / s)
@@ -173,7 +150,7 @@ class Huber(NamedTuple):
         return min(max(p - y, -self.delta), self.delta)
 
     def conjugate(self, a: float, y: float) -> float:
-        return a * y + 0.5 * a * a if -self.delta <= a <= self.delta else INFINITY
+        return a * y + 0.5 * a * a if -self.delta <= a <= self.delta else math.inf
 
     def conjugate_curvature(self, a: float, y: float) -> float:
         return 1.0
@@ -181,14 +158,14 @@ class Huber(NamedTuple):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -self.delta), self.delta)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y, self.delta, 1.0), Piece(-1.0, -y, self.delta, 1.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return min(max((y - p + q * alpha) / (q + 1.0), -self.delta), self.delta)
 
 
-class Pinball(NamedTuple):
+class Pinball(Quantile, RegressionDefaults):
     """ℓ = τ max(0, y − p) + (1 − τ) max(0, p − y): its best constant is the τ-quantile.
 
     Examples
@@ -197,23 +174,9 @@ class Pinball(NamedTuple):
     (0.9, 0.1)
     """
 
-    tau: float = 0.5
-
-    @property
-    def of_signs(self) -> bool:
-        return False
-
-    @property
-    def degree(self) -> int:
-        return 1
-
     @property
     def slope_bound(self) -> float:
         return max(self.tau, 1.0 - self.tau)
-
-    @property
-    def curvature(self) -> float:
-        return INFINITY
 
     def scaled(self, s: float) -> "Pinball":
         return Pinball(self.tau)
@@ -227,15 +190,12 @@ class Pinball(NamedTuple):
         return 1.0 - self.tau if p > y else 0.0
 
     def conjugate(self, a: float, y: float) -> float:
-        return a * y if -self.tau <= a <= 1.0 - self.tau else INFINITY
-
-    def conjugate_curvature(self, a: float, y: float) -> float:
-        return 0.0
+        return a * y if -self.tau <= a <= 1.0 - self.tau else math.inf
 
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, self.tau - 1.0), self.tau)
 
-    def pieces(self, y: Any) -> tuple[Piece, ...]:
+    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
         return Piece(1.0, y, self.tau, 0.0), Piece(-1.0, -y, 1.0 - self.tau, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:

@@ -137,7 +137,7 @@ class Asset(StochasticSolver):
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=BY_STEP,
-            tilt=objective.tilt,
+            nu=objective.nu,
         )
 
 
@@ -146,7 +146,7 @@ def _gradient_size(objective: Objective, squared: Vector, longest: float, bound:
     loss = objective.loss
     if math.isfinite(loss.slope_bound):
         at_zero = max(abs(loss.slope(0.0, 1.0)), abs(loss.slope(0.0, -1.0)))
-        steepest = at_zero if loss.of_signs else loss.slope_bound
+        steepest = at_zero if loss.is_classification else loss.slope_bound
     else:
         steepest = heaviest * loss.curvature * (objective.bounds.largest + longest * objective.radius + bound)
     return steepest * math.sqrt(float(np.mean(squared))) or 1.0

@@ -23,22 +23,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primalsvm import sums
 from primalsvm.data import Batch, Block, Dataset, Vector, Weights
 from primalsvm.data.blocks import combine_rows, scores_of
 from primalsvm.objective import Evaluation, Objective
-from primalsvm.solvers.ascent import (
-    AscentState,
-    Shrinking,
-    VisitedRows,
-    chunk_length,
-    close_sweep,
-    estimate_gap,
-    observe_gap,
-    own_point,
-    start_state,
-    visit,
-)
+from primalsvm.solvers import ascent
 from primalsvm.solvers.dual_ascent import EXACT_V_BELOW, WORK_PER_EVALUATION
 from primalsvm.solvers.order import empty_order, write_order
 from primalsvm.solvers.protocol import Run, Traits
@@ -52,7 +40,7 @@ BLOCK_BYTES = 2**28
 
 
 @dataclass(kw_only=True)
-class BlockState(AscentState):
+class BlockState(ascent.AscentState):
     """The state between two blocks."""
 
     run_length: int  # rows in a run
@@ -81,8 +69,8 @@ class BlockAscent:
     traits: ClassVar[Traits] = Traits("take")
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> BlockState:
-        """α = 0, or the α of a previous state of as many rows."""
-        return start_state(BlockState, objective, run, previous, run_length=rows_in_run(objective.data))
+        """Start at α = 0, or at the α of a previous run on as many rows."""
+        return ascent.start_state(BlockState, objective, run, previous, run_length=rows_in_run(objective.data))
 
     def advance(self, objective: Objective, state: BlockState) -> BlockState:
         """One block: read it, sweep over it, write its α."""
@@ -95,11 +83,11 @@ class BlockAscent:
         state.runs = state.runs[RUNS:]
         rows = read_rows(objective, chosen, state)
         data.prefetch(rows_of(state.runs[:RUNS], length, m))
-        at_once = chunk_length(data)
+        at_once = ascent.chunk_length(data)
         for sweep in range(SWEEPS):
             n_active = write_order(state.rng, rows.shrinking.skip, rows.order)
             for first in range(0, n_active, at_once):
-                visit(objective, rows, state, rows.order[first : min(first + at_once, n_active)])
+                ascent.visit(objective, rows, state, rows.order[first : min(first + at_once, n_active)])
             if sweep == 0:
                 first_gap, seen = state.sweep_gap, state.seen
         state.sweep_gap, state.seen = first_gap, seen  # as one sweep over all rows would give them
@@ -108,7 +96,7 @@ class BlockAscent:
         state.worth_evaluating = False
         if not state.runs.shape[0]:
             state.epoch = float(round(state.epoch))
-            promising = estimate_gap(objective, state, close_sweep(objective, state))
+            promising = ascent.estimate_gap(objective, state, ascent.close_sweep(objective, state))
             state.worth_evaluating = promising or state.work >= WORK_PER_EVALUATION * m
             state.finished = not (state.certify or state.rough) and state.estimate <= state.target
         return state
@@ -117,12 +105,12 @@ class BlockAscent:
         """P at the running mean of w, with the best b if it is free; D at α."""
         data, alpha = objective.data, state.alpha
         combination = v = data.combine(alpha) if state.target < EXACT_V_BELOW else state.v
-        w, b = own_point(objective, state)
+        w, b = ascent.own_point(objective, state)
         allowed = objective.balance_alpha(alpha)
         if allowed is alpha:
             scores = data.scores(w)
         else:  # both in one pass
-            scores, change = data.zeros(), data.map(sums.difference, allowed, alpha)
+            scores, change = data.zeros(), data.map(np.subtract, allowed, alpha)
             moved = data.reduce(partial(scores_and_combination, w), scores, data.weights, change, rows=True)
             combination = v + moved
         dual = objective.dual_value(allowed, *objective.primal_point(allowed, combination))
@@ -132,12 +120,12 @@ class BlockAscent:
 
     def iterate(self, objective: Objective, state: BlockState) -> tuple[Vector, float]:
         """The running mean of w, and b (if free, its centre)."""
-        return own_point(objective, state)
+        return ascent.own_point(objective, state)
 
     def observe(self, objective: Objective, state: BlockState, evaluation: Evaluation) -> None:
         """Update v and the ratio of the true gap to its estimate."""
         state.v = evaluation.details
-        observe_gap(state, evaluation)
+        ascent.observe_gap(state, evaluation)
 
 
 def scores_and_combination(w: Vector, block: Block, scores: Vector, weight: Weights, alpha: Vector) -> Vector:
@@ -165,13 +153,13 @@ def rows_of(runs: Vector, length: int, m: int) -> Vector:
     return rows[rows < m]
 
 
-def read_rows(objective: Objective, chosen: Vector, state: BlockState) -> VisitedRows:
-    """The chosen rows with their α, for as long as they are in memory."""
+def read_rows(objective: Objective, chosen: Vector, state: BlockState) -> ascent.VisitedRows:
+    """Read the chosen rows and their α."""
     data, n = objective.data, chosen.shape[0]
-    return VisitedRows(
+    return ascent.VisitedRows(
         batch=Batch(data.take(chosen), data.get(objective.y, chosen), data.get(data.weights, chosen)),
         alpha=data.get(state.alpha, chosen),
         norms=np.full(n, -1.0),
-        shrinking=Shrinking.of(n),
+        shrinking=ascent.Shrinking.of(n),
         order=empty_order(n),
     )

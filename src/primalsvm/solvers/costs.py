@@ -1,4 +1,4 @@
-"""What solvers cost, counted in operations: the time of visiting a dense entry once, about a nanosecond.
+"""The costs of solvers in operations. An operation is the time of a visit to a dense entry, about a nanosecond.
 
 The counts decide which solver is tried, and when it hands over (`policy`, `sequence`). They depend on shapes and on
 work done, never on the clock, so that a fit uses the same solvers every time and on every machine. The units were
@@ -43,7 +43,7 @@ INTERIOR_PASSES = 10
 
 
 class Size(NamedTuple):
-    """What costs depend on: m rows of d features, the number of stored entries, and whether they are sparse."""
+    """The size of a data set: m rows of d features, the number of stored entries, and whether they are sparse."""
 
     m: int
     d: int

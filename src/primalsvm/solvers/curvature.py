@@ -20,15 +20,15 @@ from primalsvm.data import Dataset, Handle, Vector
 from primalsvm.objective import Objective
 from primalsvm.solvers import costs
 from primalsvm.solvers.costs import LARGEST_FACTOR, PRODUCTS
-from primalsvm.solvers.proximal import assign, assign_changed, changes, divide
-from primalsvm.solvers.systems import Bordered, conjugate_gradients, factorise
+from primalsvm.solvers.proximal import assign_changed, changes, divide
+from primalsvm.solvers.systems import bordered, conjugate_gradients, factorise
 
 # H is summed in single precision while the rounding of the sum is at most this multiple of λ (0.01 to 100: as good).
-SINGLE_ENOUGH = 1.0
+SINGLE_PRECISION_ERROR = 1.0
 # A change of hᵢ below this share is not added yet (0 to 0.3 take the same work; 0.6 takes more steps).
 CHANGED = 0.1
 # Conjugate gradients stop at this relative residual: H only determines the direction of steps.
-ROUGHLY = 0.05
+CG_TOLERANCE = 0.05
 # If at most this share of the rows is inside, these rows are copied, so that passes read no others.
 COPIED_SHARE = 0.5
 # The diagonal is raised by the first of these shares with which the factorisation succeeds: 0, the rounding of H, and
@@ -77,7 +77,7 @@ class Curvature:
         data, d, lam, total = objective.data, g.shape[0], objective.lam, objective.total
         if self.single:
             trace = float(data.reduce(np.sum, h)) / total * (self.largest + 1.0)  # at most
-            if np.finfo(np.float32).eps * trace > SINGLE_ENOUGH * lam:
+            if np.finfo(np.float32).eps * trace > SINGLE_PRECISION_ERROR * lam:
                 self.squares, self.single = None, False
         for ridge in RIDGES:
             hessian = self._update_squares(data, h, inside) / total
@@ -106,7 +106,7 @@ class Curvature:
                 self.squares, change, moved = None, h, inside
         if self.squares is None:
             self.squares = np.zeros((d + 1, d + 1), order="F")
-            data.update(assign, h, self.counted)
+            data.update(np.copyto, self.counted, h)
         else:
             data.update(assign_changed, change, h, self.counted)
         self.operations += costs.squares(costs.Size.of(data)) * moved / m
@@ -128,11 +128,11 @@ def _step_by_rows(objective: Objective, h: Handle, g: Vector, g_b: float) -> tup
     matrix *= roots[:, None] / lam
     matrix *= roots
     matrix[np.arange(n), np.arange(n)] += 1.0
-    solve = factorise(matrix)
-    z = solve(-roots * data.get(data.scores(g), inside) / lam)
+    inverse = factorise(matrix)
+    z = inverse(-roots * data.get(data.scores(g), inside) / lam)
     step_b = 0.0
     if objective.intercept != "none":
-        from_b = solve(roots)
+        from_b = inverse(roots)
         mu = lam if objective.intercept == "penalized" else 0.0
         step_b = float((-g_b - roots @ z) / (mu + roots @ from_b))
         z = z + step_b * from_b
@@ -153,6 +153,6 @@ def _rough_step(objective: Objective, h: Handle, inside: int, g: Vector, g_b: fl
     weight = float(data.reduce(np.sum, k))
     corner = {"none": 1.0, "penalized": lam + weight, "free": weight}[objective.intercept]
     return conjugate_gradients(
-        Bordered(objective.problem, data, k),
-        lambda r, r_b: (r / diagonal, r_b / corner), -g, -g_b, ROUGHLY, PRODUCTS,
+        bordered(objective.problem, data, k),
+        lambda r, r_b: (r / diagonal, r_b / corner), -g, -g_b, CG_TOLERANCE, PRODUCTS,
     )  # fmt: skip

@@ -31,25 +31,15 @@ from primalsvm.solvers.protocol import Run, SolverState, Traits
 # The number of last steps that define H.
 MEMORY = 30
 # A quasi-Newton step ends where the slope of P along it is this share of the slope at its start.
-FLAT = 0.3
+SLOPE_REDUCTION = 0.3
 # A step towards w̃ ends where the slope of P along it is this share of the slope at its start.
-FLATTER = 0.1
+MODEL_SLOPE_REDUCTION = 0.1
 # A search tries at most this many lengths.
 TRIALS = 20
-# If a search took more trials than this, P has a kink there.
-KINKED = 10
 # μ: a further plane is taken at this share of the remaining way to w̃.
 BEYOND = 0.1
-# The best bound is found up to this share of the gap.
-MODEL_ACCURACY = 0.05
-# The first trial of a step towards w̃ has at least this length.
-SHORTEST = 1e-4
-# A trial keeps this share of the interval, in which the slope changes sign, away from its ends.
-EDGE = 0.1
-# A step defines a curvature if the cosine between it and its change of gradient is above this.
-CURVED = 1e-14
 # After this many steps that change neither P nor the bound only rounding is left.
-FUTILE = 30
+FUTILE_STEPS = 30
 
 
 @dataclass
@@ -121,7 +111,7 @@ class CuttingPlanes:
         state.steps += 1
         state.epoch = float(state.steps)
         near = state.gap <= state.target * state.primal
-        state.finished = state.futile >= FUTILE or (near and not state.certify)
+        state.finished = state.futile >= FUTILE_STEPS or (near and not state.certify)
         return state
 
     def evaluate(self, objective: RankingObjective, state: CuttingState) -> Evaluation:
@@ -131,9 +121,6 @@ class CuttingPlanes:
     def iterate(self, objective: RankingObjective, state: CuttingState) -> tuple[Vector, float]:
         """The best point."""
         return state.w, 0.0
-
-    def observe(self, objective: RankingObjective, state: CuttingState, evaluation: Evaluation) -> None:
-        """Does nothing."""
 
 
 def continue_from(
@@ -151,7 +138,7 @@ def continue_from(
 
 def raise_bound(objective: RankingObjective, state: CuttingState) -> None:
     """Update the bound that the planes prove, and w̃."""
-    accuracy = MODEL_ACCURACY * max(state.gap, 0.1 * state.target * state.primal)
+    accuracy = 0.05 * max(state.gap, 0.1 * state.target * state.primal)
     bound, state.least = state.planes.bound(objective.lam, accuracy)
     state.bound = max(state.bound, bound)
 
@@ -159,31 +146,31 @@ def raise_bound(objective: RankingObjective, state: CuttingState) -> None:
 def quasi_newton_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> bool:
     """A step along −H ∇P; returns whether P falls fast."""
     delta = -inverse_hessian_times(gradient, state.moves, state.changes)
-    found = line_search(objective, state, delta, gradient, 1.0, FLAT)
+    found = line_search(objective, state, delta, gradient, 1.0, SLOPE_REDUCTION)
     if found is None:
         state.moves, state.changes = [], []
         return False
     fall = move(objective, state, delta, gradient, found)
     if fall <= 0.0:
         state.moves, state.changes = [], []
-    return fall > state.target * state.primal and found.trials <= KINKED
+    return fall > state.target * state.primal and found.trials <= 10  # after more trials P has a kink there
 
 
 def model_step(objective: RankingObjective, state: CuttingState, gradient: Vector) -> None:
     """A step towards w̃, and a plane beyond its end."""
     delta = state.least - state.w
     before = state.scores
-    found = line_search(objective, state, delta, gradient, state.length, FLATTER)
+    found = line_search(objective, state, delta, gradient, state.length, MODEL_SLOPE_REDUCTION)
     along = objective.scores(delta) if found is None else found.along
     t = 0.0 if found is None else found.t
     if found is not None:
         move(objective, state, delta, gradient, found)
-    state.length = min(1.0, max(2.0 * t, SHORTEST))
+    state.length = min(1.0, max(2.0 * t, 1e-4))
     h, r = objective.plane_at(before + (t + BEYOND * (1.0 - t)) * along)
     state.planes.add(h, objective.combine(r))
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The end of a search along δ."""
 
     t: float
@@ -194,7 +181,7 @@ class Found(NamedTuple):
 
 def line_search(
     objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, t: float, flat: float
-) -> Found | None:
+) -> SearchResult | None:
     """A t > 0 at which the slope of P along δ is at most `flat` of that at 0; None: P does not fall along δ.
 
     The slope rises with t: double t until it is positive, then regula falsi, safeguarded.
@@ -218,11 +205,14 @@ def line_search(
             t *= 2.0
         else:
             falsi = low + (high - low) * at_low / (at_low - at_high)
-            t = min(max(falsi, low + EDGE * (high - low)), high - EDGE * (high - low))
-    return Found(t, plane, along, trials)
+            edge = 0.1 * (high - low)  # trials stay away from the ends of the bracket
+            t = min(max(falsi, low + edge), high - edge)
+    return SearchResult(t, plane, along, trials)
 
 
-def move(objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, found: Found) -> float:
+def move(
+    objective: RankingObjective, state: CuttingState, delta: Vector, gradient: Vector, found: SearchResult
+) -> float:
     """Add the plane at the end of a search, and move there if P is lower; returns by how much P falls."""
     g = objective.combine(found.plane.r)
     state.planes.add(found.plane.h, g)
@@ -230,7 +220,7 @@ def move(objective: RankingObjective, state: CuttingState, delta: Vector, gradie
     fall = state.primal - objective.value_at(found.plane, scores, w)
     if fall > 0.0:
         step, change = w - state.w, objective.lam * w + g - gradient
-        if inner(step, change) > CURVED * np.sqrt(inner(step, step) * inner(change, change)):
+        if inner(step, change) > 1e-14 * np.sqrt(inner(step, step) * inner(change, change)):  # else no curvature
             state.moves = [*state.moves[1 - MEMORY :], step]
             state.changes = [*state.changes[1 - MEMORY :], change]
         state.w, state.scores, state.g, state.primal = w, scores, g, state.primal - fall

@@ -22,8 +22,8 @@ import numpy as np
 
 from primalsvm.objective import Evaluation
 from primalsvm.solution import Certificate, Solution, Status, Trace
-from primalsvm.solvers.protocol import JointSolver, Objectives, Run
-from primalsvm.solvers.stops import PRECISE, Stops, sentence
+from primalsvm.solvers.protocol import JointSolver, ObjectiveSequence, Run
+from primalsvm.solvers.stops import SMALL_PROBLEM_TOL, Stops, sentence
 
 # A run with one of these statuses can go on later.
 CUT_SHORT = (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
@@ -67,7 +67,7 @@ class Record:
     solution: Solution | None = None
 
     def add(self, evaluation: Evaluation, error: float, certify: bool, at: tuple[float, int, float]) -> None:
-        """Take an evaluation into account; `error` is that on a validation set, NaN without one."""
+        """Add an evaluation; `error` is the error on the validation set, NaN without one."""
         self.bound = max(self.bound, evaluation.dual)
         merit = evaluation.primal if np.isnan(error) else error
         if evaluation.solver != self.last_solver:  # the next solver may begin with worse points
@@ -86,27 +86,23 @@ class Record:
         return Certificate.of(self.best.primal, self.bound)
 
     @property
-    def sound(self) -> bool:
-        """Whether the lower bound is at most P, up to rounding; otherwise there is no certificate."""
-        primal, dual, gap, *_ = self.certificate
-        return gap >= -max(ROUNDING * max(abs(primal), abs(dual)), ROUNDING_OF_LOSSES)
-
-    @property
     def relative_gap(self) -> float:
         """That certificate's relative gap; inf before the first evaluation or without certificates."""
         return self.certificate.relative_gap if np.isfinite(self.bound) else np.inf
 
     def reached(self, tol: float) -> bool:
-        """Whether the relative gap is at most `tol`."""
-        return self.relative_gap <= tol and self.sound
+        """Whether the relative gap is at most `tol`, and the lower bound at most P up to rounding."""
+        primal, dual, gap, *_ = self.certificate
+        sound = gap >= -max(ROUNDING * max(abs(primal), abs(dual)), ROUNDING_OF_LOSSES)
+        return self.relative_gap <= tol and sound
 
 
 def drive(
-    objectives: Objectives,
+    objectives: ObjectiveSequence,
     solver: JointSolver,
     stops: Stops,
     *,
-    validation: Objectives | None = None,
+    validation: ObjectiveSequence | None = None,
     seed: int = 0,
     start: Sequence[Any] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -135,7 +131,7 @@ def drive(
             if on_progress is not None:
                 gap = max((record.relative_gap for record in run.records if record.status is None), default=0.0)
                 on_progress(Progress(run.epoch, stops.epochs, gap, stops.tol, run.seconds))
-        return [run.solution(k) for k in range(len(objectives))]
+        return [record.solution for record in run.records if record.solution is not None]
 
 
 class _Run:
@@ -143,10 +139,10 @@ class _Run:
 
     def __init__(
         self,
-        objectives: Objectives,
+        objectives: ObjectiveSequence,
         solver: JointSolver,
         stops: Stops,
-        validation: Objectives | None,
+        validation: ObjectiveSequence | None,
         seed: int,
         start: Sequence[Any] | None,
         resume: Snapshot | None,
@@ -160,7 +156,7 @@ class _Run:
             known = " or ".join(map(repr, self.traits.intercepts))
             raise ValueError(f"solver {solver.name!r} is for problems with intercept={known}, not {intercept!r}")
         self.small = stops.small(m, d) and self.traits.precise
-        self.target = min(stops.tol, PRECISE) if self.small else stops.tol
+        self.target = min(stops.tol, SMALL_PROBLEM_TOL) if self.small else stops.tol
         self.begin = time.perf_counter() - (0.0 if resume is None else resume.seconds)
         self.epoch = 0.0
         if resume is None:
@@ -253,7 +249,7 @@ class _Run:
                     self._add(k, self.objectives[k].evaluate_dual(self.objectives.data.zeros()))
                 if record.reached(self.target) and not (paced and status is None):
                     status = Status.CONVERGED
-                elif self.objectives.solution_is_zero(record.bound):
+                elif record.bound >= self.objectives.trivial_above:
                     self._add(k, Evaluation(np.zeros(self.objectives.data.shape[1]), 0.0, 0.0, record.bound))
                     status = Status.STALLED
                 ends[k] = status
@@ -291,19 +287,14 @@ class _Run:
         assert record.status is not None and record.best is not None  # a problem ends with an evaluation
         epoch, steps = (0.0, 0) if member is None else (member.epoch, member.steps)
         solver, state = (self.solver, None) if member is None else self.solver.close(self.objectives, self.state, k)
+        above = self.objectives.trivial_above
+        zero, tunable = record.bound >= above, above == np.inf
         record.solution = Solution(
             w=record.best.w,
             b=record.best.b,
             certificate=record.certificate if self.stops.certify else None,
             status=record.status,
-            message=sentence(
-                record.status,
-                epoch,
-                record.relative_gap,
-                self.stops,
-                solution_is_zero=self.objectives.solution_is_zero(record.bound),
-                tunable=self.objectives.tunable,
-            ),
+            message=sentence(record.status, epoch, record.relative_gap, self.stops, zero=zero, tunable=tunable),
             trace=record.trace.array(),
             n_epochs=epoch,
             n_steps=steps,
@@ -311,12 +302,6 @@ class _Run:
             solver=solver,
             state=state,
         )
-
-    def solution(self, k: int) -> Solution:
-        """The solution of a problem that is over."""
-        found = self.records[k].solution
-        assert found is not None
-        return found
 
 
 @contextmanager

@@ -42,18 +42,7 @@ import numpy as np
 
 from primalsvm.data import Batch, Dataset, Vector
 from primalsvm.objective import Evaluation, Objective
-from primalsvm.solvers.ascent import (
-    AscentState,
-    Shrinking,
-    VisitedRows,
-    chunk_length,
-    close_sweep,
-    estimate_gap,
-    observe_gap,
-    own_point,
-    start_state,
-    visit,
-)
+from primalsvm.solvers import ascent
 from primalsvm.solvers.order import empty_order, write_order
 from primalsvm.solvers.protocol import Point, Run, Traits
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathMemory, PathStart, predict, screen
@@ -81,12 +70,12 @@ class WorkingSet:
     """Copies of the rows that sweeps go over."""
 
     chosen: Vector  # their numbers
-    rows: VisitedRows
+    rows: ascent.VisitedRows
     sweeps_left: int
 
 
 @dataclass(kw_only=True)
-class DualState(AscentState):
+class DualState(ascent.AscentState):
     """The state between two chunks."""
 
     norms: Vector  # ‖xᵢ‖²; −1: not known yet
@@ -94,7 +83,7 @@ class DualState(AscentState):
     n_active: int = 0  # rows in it
     position: int = 0  # how many of them have been visited
     shared: bool  # whether problems take turns on these rows
-    shrinking: Shrinking
+    shrinking: ascent.Shrinking
     working_set: WorkingSet | None = None
     screenings: int = 0  # how many more evaluations look for rows that should not be screened out
     scores: Vector | None = None  # at the last evaluation, b included
@@ -125,20 +114,20 @@ class DualAscent:
 
     shrinking: bool = True
     name: ClassVar[str] = "dual_ascent"
-    traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, path=True)
+    traits: ClassVar[Traits] = Traits("block", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> DualState:
-        """α = 0, or the α of a previous state of as many rows."""
+        """Start at α = 0, or at the α of a previous run on as many rows."""
         check_in_memory(objective.data)
         batch = batch_of(objective)
         m = batch.y.shape[0]
         screened = isinstance(previous, PathStart)
-        state = start_state(
+        state = ascent.start_state(
             DualState, objective, run, previous,
             norms=previous.norms if screened else np.full(m, -1.0),
             order=empty_order(m),
             shared=run.shared,
-            shrinking=Shrinking.of(m if self.shrinking else 0),
+            shrinking=ascent.Shrinking.of(m if self.shrinking else 0),
         )  # fmt: skip
         if screened and self.shrinking:
             state.screenings = SCREENINGS
@@ -154,9 +143,9 @@ class DualAscent:
         if state.position >= state.n_active:
             self._begin_sweep(batch, state)
         rows = visited_rows(batch, state)
-        last = min(state.position + chunk_length(objective.data, state.shared), state.n_active)
+        last = min(state.position + ascent.chunk_length(objective.data, state.shared), state.n_active)
         order = rows.order[state.position : last]
-        visit(objective, rows, state, order)
+        ascent.visit(objective, rows, state, order)
         if state.working_set is not None:
             state.alpha[state.working_set.chosen[order]] = rows.alpha[order]
         state.position = last
@@ -186,14 +175,14 @@ class DualAscent:
     def _end_sweep(self, objective: Objective, state: DualState) -> None:
         """Estimate the gap; decide whether to evaluate."""
         state.epoch += 1.0
-        gap = close_sweep(objective, state, EARLY_MEMORY if state.screenings else 0.0)
+        gap = ascent.close_sweep(objective, state, EARLY_MEMORY if state.screenings else 0.0)
         working_set = state.working_set
         if state.n_active == 0:  # a sweep over no rows is not informative
             state.worth_evaluating = state.screenings > 0
             if working_set is not None:
                 working_set.sweeps_left = 0
             return
-        promising = estimate_gap(objective, state, gap)
+        promising = ascent.estimate_gap(objective, state, gap)
         if working_set is not None and not state.screenings:
             if promising:  # the other rows matter as well
                 working_set.sweeps_left = 0
@@ -207,19 +196,19 @@ class DualAscent:
         """P at the running mean of w, with the best b if it is free; D at α."""
         v = objective.data.combine(state.alpha) if state.target < EXACT_V_BELOW else state.v
         dual = objective.lower_bound(state.alpha, v)
-        w, b = own_point(objective, state)
+        w, b = ascent.own_point(objective, state)
         b, primal, scores = objective.evaluate_primal(w, b)
         scores += b
         return Evaluation(w, b, primal, dual, details=(v, scores))
 
     def iterate(self, objective: Objective, state: DualState) -> tuple[Vector, float]:
         """The running mean of w, and b (if free, its centre)."""
-        return own_point(objective, state)
+        return ascent.own_point(objective, state)
 
     def observe(self, objective: Objective, state: DualState, evaluation: Evaluation) -> None:
         """Update the ratio of gap and estimate; activate rows that should not have been screened out."""
         state.v, state.scores = evaluation.details
-        gap = observe_gap(state, evaluation)
+        gap = ascent.observe_gap(state, evaluation)
         if state.screenings and gap > state.target:
             batch = batch_of(objective)
             screen(batch.y, batch.weight, objective.loss, state.scores, SLACK, state.alpha, *state.shrinking)
@@ -228,7 +217,7 @@ class DualAscent:
 
     def hand_over(self, objective: Objective, state: DualState) -> Point:
         """α, and the running mean of w."""
-        w, b = own_point(objective, state)
+        w, b = ascent.own_point(objective, state)
         return Point(state.alpha, b, w)
 
     def path_start(self, state: Any, memory: PathMemory | None, lam: float) -> tuple[Any, PathMemory | None]:
@@ -254,11 +243,11 @@ def batch_of(objective: Objective) -> Batch:
     return Batch(objective.data.block, objective.data.to_array(objective.y), objective.data.weights)
 
 
-def visited_rows(batch: Batch, state: DualState) -> VisitedRows:
+def visited_rows(batch: Batch, state: DualState) -> ascent.VisitedRows:
     """The rows of this sweep."""
     if state.working_set is not None:
         return state.working_set.rows
-    return VisitedRows(batch, state.alpha, state.norms, state.shrinking, state.order)
+    return ascent.VisitedRows(batch, state.alpha, state.norms, state.shrinking, state.order)
 
 
 def working_set_of(batch: Batch, state: DualState, copied: Vector, share: float, sweeps: int) -> WorkingSet | None:
@@ -266,11 +255,11 @@ def working_set_of(batch: Batch, state: DualState, copied: Vector, share: float,
     chosen = np.flatnonzero(copied)
     if not 0 < batch.rows.nbytes_of(chosen) <= share * batch.rows.nbytes_of():
         return None
-    rows = VisitedRows(
+    rows = ascent.VisitedRows(
         batch=Batch(batch.rows.take(chosen), batch.y[chosen], batch.weight.take(chosen)),
         alpha=state.alpha[chosen],
         norms=state.norms[chosen],
-        shrinking=Shrinking(state.shrinking.skip[chosen], state.shrinking.pause[chosen]),
+        shrinking=ascent.Shrinking(state.shrinking.skip[chosen], state.shrinking.pause[chosen]),
         order=empty_order(chosen.shape[0]),
     )
     return WorkingSet(chosen, rows, sweeps - 1)

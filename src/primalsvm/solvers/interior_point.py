@@ -1,6 +1,6 @@
 """Primal-dual interior-point method, for problems on which the other solvers are slow.
 
-    ℓ(y, p) = Σⱼ max over 0 ≤ aⱼ ≤ uⱼ of  aⱼ (tⱼ − σⱼ p) − κⱼ/2 aⱼ²                    `Loss.pieces`: one or two a row
+    ℓ(y, p) = Σⱼ max over 0 ≤ aⱼ ≤ uⱼ of  aⱼ (tⱼ − σⱼ p) − κⱼ/2 aⱼ²          `quadratic_pieces(y)`: one or two a row
     αᵢ = Σⱼ σⱼ aⱼ,   and at the solution, with multipliers s of a ≥ 0 and z of a ≤ u:
         λ w = (1/Σc) Σ cᵢ αᵢ xᵢ,   b's equation,   t − κ a − σ (⟨w, x⟩ + b) + s − z = 0,   s a = 0,   z (u − a) = 0
 
@@ -21,12 +21,12 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from primalsvm.data import Vector, inner
-from primalsvm.losses import Loss
+from primalsvm.losses.base import Piece
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.protocol import Run, SolverState, Traits
-from primalsvm.solvers.systems import Bordered, RowSystem, by_features, conjugate_gradients
+from primalsvm.solvers.systems import bordered, by_features, by_rows, conjugate_gradients
 
 # A step goes at most this share of the way to the boundary (48 badly scaled and noisy problems: 0.9 takes 1.3 times the
 # steps, 0.999 takes 0.97 times the steps).
@@ -38,10 +38,8 @@ LEFT_OUT = 300.0
 CORRECTED = 1e-8
 # A correction takes at most this many conjugate-gradient steps; more than a few are rare.
 CORRECTIONS = 20
-# A step makes progress if it reduces μ to this share or less; most steps make μ several times smaller.
-PROGRESS = 0.999
 # After this many steps in a row without progress only rounding is left.
-FUTILE = 10
+FUTILE_STEPS = 10
 # Below this μ / P the products of variables are rounding only.
 ROUNDING = 1e-18
 # In place of 0 in a denominator.
@@ -71,34 +69,6 @@ class InteriorState(SolverState):
         self.products = None
 
 
-class Pieces(NamedTuple):
-    """The pieces of every row's loss; each array has a row per piece, a column per sample."""
-
-    sign: Vector  # σ
-    target: Vector  # t
-    upper: Vector  # u
-    quadratic: Vector  # κ
-
-    @classmethod
-    def of(cls, loss: Loss, y: Vector) -> "Pieces":
-        """The pieces of a loss and targets.
-
-        Examples
-        --------
-        >>> from primalsvm import Hinge
-        >>> Pieces.of(Hinge(), np.array([1.0, -1.0])).sign
-        array([[ 1., -1.]])
-        """
-        piecewise: Any = loss
-        found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in piecewise.pieces(y)]
-        return cls(*np.stack(found, axis=1))
-
-    def alpha(self, a: Vector) -> Vector:
-        """αᵢ = Σⱼ σⱼ aⱼ."""
-        found: Vector = (self.sign * a).sum(axis=0)
-        return found
-
-
 class Direction(NamedTuple):
     """The direction of a step in each of the variables; `w` is empty if it follows from α."""
 
@@ -111,8 +81,7 @@ class Direction(NamedTuple):
 
 
 # r ↦ (δw, δb, r − the change of score + b), where r is the wanted change of each row, with the weight k
-RowSolve: TypeAlias = Callable[[Vector], tuple[Vector, float, Vector]]
-NO_W = np.zeros(0)
+RowDirection: TypeAlias = Callable[[Vector], tuple[Vector, float, Vector]]
 
 
 @dataclass(frozen=True)
@@ -139,12 +108,12 @@ class InteriorPoint:
         """w = 0 and a in the middle of its interval; from other solvers' points, near the boundary, it is slower."""
         data, loss = objective.data, objective.loss
         m, d = data.shape
-        if not hasattr(loss, "pieces"):
+        if not hasattr(loss, "quadratic_pieces"):
             raise ValueError(f"the interior-point method needs a piecewise quadratic loss, not {loss!r}")
         if min(m, d) >= costs.LARGEST_FACTOR:
             most = costs.LARGEST_FACTOR
             raise ValueError(f"the interior-point method needs fewer than {most:,} rows or features, not {m:,} × {d:,}")
-        upper = Pieces.of(loss, data.to_array(objective.y)).upper
+        upper = pieces_of(loss, data.to_array(objective.y)).upper
         size = costs.Size.of(data)
         rows = data.numbered and costs.prefers_rows(size)
         bounded = np.isfinite(upper)
@@ -159,29 +128,29 @@ class InteriorPoint:
     def advance(self, objective: Objective, state: InteriorState) -> InteriorState:
         """One step: a factorisation, a predictor direction and a corrector direction."""
         data, lam = objective.data, objective.lam
-        pieces = Pieces.of(objective.loss, data.to_array(objective.y))
+        pieces = pieces_of(objective.loss, data.to_array(objective.y))
         sign, target, upper, quadratic = pieces
         weight = data.weight_array() / objective.total
         bounded = np.isfinite(upper)
         a, slack, s, z = state.a, state.slack, state.s, state.z
         e = np.maximum(quadratic + s / a + z / slack, TINY)
         h = (1.0 / e).sum(axis=0)
-        alpha = data.from_array(pieces.alpha(a))
+        alpha = data.from_array(alpha_of(pieces, a))
         off_balance = objective.imbalance(objective.balance(alpha)) / objective.total
         if objective.intercept == "penalized":
             off_balance -= lam * state.b
         stationarity = target - quadratic * a - sign * (state.scores + state.b) + s - z
         if state.products is None:
             residual = data.combine(alpha) / objective.total - lam * state.w  # of w = w(α)
-            solve = _solve_by_features(objective, weight * h, residual, off_balance)
+            row_direction = _direction_by_features(objective, weight * h, residual, off_balance)
         else:
-            solve = _solve_by_rows(objective, state.products, weight * h, off_balance)
+            row_direction = _direction_by_rows(objective, state.products, weight * h, off_balance)
 
         def direction(goal_s: Vector, goal_z: Vector) -> Direction:
             """Newton's direction for s a = goal_s and z (u − a) = goal_z."""
             r = stationarity + goal_s / a - s - np.where(bounded, goal_z / slack - z, 0.0)
             mean = (sign * r / e).sum(axis=0) / h
-            dw, db, left = solve(mean)
+            dw, db, left = row_direction(mean)
             # σ e da = σ r − (change of the score + b), and that change is `mean` − `left`
             da = (np.where(a.shape[0] > 1, r - sign * mean, 0.0) + sign * left) / e
             da[:, weight == 0.0] = 0.0
@@ -212,7 +181,7 @@ class InteriorPoint:
         if state.products is None:
             state.w, state.scores = state.w + t * step.w, state.scores + t * step.scores
         else:
-            state.w, _ = objective.primal_point(data.from_array(pieces.alpha(state.a)))
+            state.w, _ = objective.primal_point(data.from_array(alpha_of(pieces, state.a)))
             state.scores = data.to_array(data.scores(state.w))
         state.steps += 1
         state.epoch += 1.0
@@ -220,67 +189,83 @@ class InteriorPoint:
         self._estimate(objective, pieces, state, mean_product(t, step))
         return state
 
-    def _estimate(self, objective: Objective, pieces: Pieces, state: InteriorState, mu: float) -> None:
+    def _estimate(self, objective: Objective, pieces: Piece, state: InteriorState, mu: float) -> None:
         """Estimate the gap; decide whether to evaluate and whether to end."""
         data, total = objective.data, objective.total
         conjugates = (state.a * (pieces.target - 0.5 * pieces.quadratic * state.a)).sum(axis=0)  # −ℓ*(−α)
         primal = objective.value_at(data.from_array(state.scores), state.w, state.b)
-        size = objective.penalty(float(inner(state.w, state.w)), state.b) - objective.tilt * state.b
+        size = objective.problem.penalty(float(inner(state.w, state.w)), state.b) - objective.nu * state.b
         dual = objective.balance(data.from_array(conjugates)) / total - size
         gap = max(abs(primal - dual), mu)  # P − D may pass through 0 while w is not yet w(α)
         if objective.free:
-            balance = objective.balance(data.from_array(pieces.alpha(state.a)))
+            balance = objective.balance(data.from_array(alpha_of(pieces, state.a)))
             gap += abs(state.b * objective.imbalance(balance)) / total
-        state.estimate = 0.0 if objective.solution_is_zero(dual) else relative_gap(primal, primal - gap)
-        state.futile = 0 if mu < PROGRESS * state.smallest else state.futile + 1
+        state.estimate = 0.0 if dual >= objective.trivial_above else relative_gap(primal, primal - gap)
+        state.futile = 0 if mu < 0.999 * state.smallest else state.futile + 1
         state.smallest = min(state.smallest, mu)
         state.worth_evaluating = state.estimate <= state.target
         state.finished = (
             not (np.isfinite(state.estimate) and mu > ROUNDING * abs(primal))
-            or state.futile >= FUTILE
+            or state.futile >= FUTILE_STEPS
             or (not state.certify and state.worth_evaluating)
         )
 
     def evaluate(self, objective: Objective, state: InteriorState) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at α."""
         data = objective.data
-        pieces = Pieces.of(objective.loss, data.to_array(objective.y))
+        pieces = pieces_of(objective.loss, data.to_array(objective.y))
         b, primal, _ = objective.evaluate_primal(state.w, state.b)
-        alpha = objective.clip_alpha(data.from_array(pieces.alpha(state.a)))
+        alpha = objective.clip_alpha(data.from_array(alpha_of(pieces, state.a)))
         return Evaluation(state.w.copy(), b, primal, objective.lower_bound(alpha))
 
     def iterate(self, objective: Objective, state: InteriorState) -> tuple[Vector, float]:
         """(w, b)."""
         return state.w.copy(), state.b
 
-    def observe(self, objective: Objective, state: InteriorState, evaluation: Evaluation) -> None:
-        """Does nothing."""
+
+def pieces_of(loss: Any, y: Vector) -> Piece:
+    """The pieces of every row's loss: arrays with a row per piece, a column per sample.
+
+    Examples
+    --------
+    >>> from primalsvm import Hinge
+    >>> pieces_of(Hinge(), np.array([1.0, -1.0])).sign
+    array([[ 1., -1.]])
+    """
+    found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in loss.quadratic_pieces(y)]
+    return Piece(*np.stack(found, axis=1))
 
 
-def _solve_by_features(objective: Objective, k: Vector, residual: Vector, off_balance: float) -> RowSolve:
-    """Solve by the equations in (w, b)."""
+def alpha_of(pieces: Piece, a: Vector) -> Vector:
+    """αᵢ = Σⱼ σⱼ aⱼ."""
+    found: Vector = (pieces.sign * a).sum(axis=0)
+    return found
+
+
+def _direction_by_features(objective: Objective, k: Vector, residual: Vector, off_balance: float) -> RowDirection:
+    """By the equations in (w, b)."""
     problem, data = objective.problem, objective.data
-    system = Bordered(problem, data, data.from_array(k))
+    system = bordered(problem, data, data.from_array(k))
     factor = by_features(problem, data, data.from_array(significant(objective, k)))
 
-    def solve(r: Vector) -> tuple[Vector, float, Vector]:
+    def direction(r: Vector) -> tuple[Vector, float, Vector]:
         g = data.combine(data.from_array(k * r), weighted=False) + residual
         g_b = 0.0 if problem.intercept == "none" else float(inner(k, r)) + off_balance
         dw, db = conjugate_gradients(system, factor, g, g_b, CORRECTED, CORRECTIONS)
         return dw, db, r - data.to_array(data.scores(dw)) - db
 
-    return solve
+    return direction
 
 
-def _solve_by_rows(objective: Objective, products: Vector, k: Vector, off_balance: float) -> RowSolve:
-    """Solve by one equation a row; w is then w(α)."""
-    system = RowSystem(objective.problem, products, k).solver()
+def _direction_by_rows(objective: Objective, products: Vector, k: Vector, off_balance: float) -> RowDirection:
+    """By one equation a row; w is then w(α)."""
+    system = by_rows(objective.problem, products, k)
 
-    def solve(r: Vector) -> tuple[Vector, float, Vector]:
+    def direction(r: Vector) -> tuple[Vector, float, Vector]:
         q, db = system(r, -off_balance)
-        return NO_W, db, np.divide(q, k, out=np.zeros(k.shape), where=k > 0.0)
+        return np.zeros(0), db, np.divide(q, k, out=np.zeros(k.shape), where=k > 0.0)
 
-    return solve
+    return direction
 
 
 def ratio(x: Vector, step: Vector) -> float:

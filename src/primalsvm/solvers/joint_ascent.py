@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from primalsvm.compiled import kernel
-from primalsvm.data import ALONE, Vector, prefetch_row, squared_norm, weight_of
+from primalsvm.data import ALONE, Vector, inner, prefetch_row, squared_norm, weight_of
 from primalsvm.data.blocks import add_outer, dots, width
 from primalsvm.data.vectors import (
     combine_many,
@@ -50,7 +50,7 @@ from primalsvm.solvers.ascent import (
     strength_of,
 )
 from primalsvm.solvers.dual_ascent import DualAscent, check_in_memory
-from primalsvm.solvers.order import AHEAD, empty_order, write_order
+from primalsvm.solvers.order import PREFETCH_DISTANCE, empty_order, write_order
 from primalsvm.solvers.protocol import Member, Point, Run, Traits
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK
 from primalsvm.solvers.several import as_previous
@@ -68,8 +68,8 @@ PROMISING_SHARE = 0.9
 FIRST_RATIO = 0.5
 
 
-class Frame(NamedTuple):
-    """Scalars that all problems share in a sweep."""
+class SweepScalars(NamedTuple):
+    """What all problems share in a sweep."""
 
     lam: float
     total: float  # Σc
@@ -78,17 +78,17 @@ class Frame(NamedTuple):
 
 
 @kernel
-def sweep(rows, weight, signs, loss, frame, centre, norms, order, alpha, V, beta, square, gap, gain, skip, pause):  # type: ignore[no-untyped-def]  # compiled
+def sweep(rows, weight, signs, loss, scalars, centre, norms, order, alpha, V, beta, square, gap, gain, skip, pause):  # type: ignore[no-untyped-def]  # compiled
     """Coordinate steps on the rows in `order`, for all problems; everything after `order` is updated."""
     K = np.uint64(alpha.shape[1])
     p = np.zeros(width(rows, V), V.dtype)
     change = np.zeros(width(rows, V), V.dtype)
     at, new = np.empty(K), np.empty(K)
-    s = 1.0 / (frame.lam * frame.total)
+    s = 1.0 / (scalars.lam * scalars.total)
     n = order.shape[0]
     for r in range(n):
-        if r + AHEAD < n:
-            prefetch_row(rows, order[r + AHEAD])
+        if r + PREFETCH_DISTANCE < n:
+            prefetch_row(rows, order[r + PREFETCH_DISTANCE])
         i = np.uint64(order[r])
         c = weight_of(weight, i)
         if c == 0.0:
@@ -96,11 +96,11 @@ def sweep(rows, weight, signs, loss, frame, centre, norms, order, alpha, V, beta
         dots(rows, i, V, p)
         if norms[i] < 0.0:
             norms[i] = squared_norm(rows, i)
-        q = s * c * (norms[i] + frame.strength) / frame.relaxation
+        q = s * c * (norms[i] + scalars.strength) / scalars.relaxation
         y, old = signs[i], alpha[i]
         # short loops, each over few arrays, so that the compiler vectorises them
         for k in range(K):
-            at[k] = s * p[k] + centre[k] + frame.strength * s * beta[k]
+            at[k] = s * p[k] + centre[k] + scalars.strength * s * beta[k]
         for k in range(K):
             new[k] = alpha.dtype.type(dual_step(loss, at[k], np.float64(y[k]), np.float64(old[k]), q))
         for k in range(K):
@@ -225,13 +225,15 @@ class JointState:
     strength: float  # ρ
     groups: list[Group] = field(default_factory=list)
 
+    def parts(self, chosen: Sequence[int]) -> list[tuple[Group, Vector]]:
+        """The groups with some of the chosen problems, each with the columns of these problems."""
+        parts = [(group, np.flatnonzero(np.isin(group.problems, chosen))) for group in self.groups]
+        return [(group, columns) for group, columns in parts if columns.size]
+
     def find(self, k: int) -> tuple[Group, int]:
         """The group of a problem, and the column of the problem in it."""
-        for group in self.groups:
-            columns = np.flatnonzero(group.problems == k)
-            if columns.size:
-                return group, int(columns[0])
-        raise KeyError(k)
+        ((group, columns),) = self.parts([k])
+        return group, int(columns[0])
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ class JointAscent:
     """
 
     name: ClassVar[str] = DualAscent.name
-    traits: ClassVar[Traits] = Traits("block", precise=True, hands_over=True, together=True)
+    traits: ClassVar[Traits] = Traits("block", precise=True, together=True)
 
     def start(self, objectives: Objectives, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> JointState:
         """α = 0, or the α of previous runs."""
@@ -280,10 +282,8 @@ class JointAscent:
     def advance(self, objectives: Objectives, state: JointState) -> JointState:
         """A chunk of a sweep in each group."""
         rows = objectives.data.block_for(state.count)
-        is_open = [np.flatnonzero([state.members[k] is not None for k in group.problems]) for group in state.groups]
-        state.groups = [
-            group.select(rows, columns) for group, columns in zip(state.groups, is_open, strict=True) if columns.size
-        ]
+        still_open = [k for k, member in enumerate(state.members) if member is not None]
+        state.groups = [group.select(rows, columns) for group, columns in state.parts(still_open)]
 
         def advance(group: Group) -> None:
             members: list[Any] = [state.members[k] for k in group.problems]
@@ -305,9 +305,7 @@ class JointAscent:
             group = group.select(rows, columns)
             found.update(zip(group.problems.tolist(), evaluations(own, rows, group), strict=True))
 
-        columns = [np.flatnonzero(np.isin(group.problems, chosen)) for group in state.groups]
-        parts = [pair for pair in zip(state.groups, columns, strict=True) if pair[1].size]
-        objectives.data.threads.run(evaluate, parts)
+        objectives.data.threads.run(evaluate, state.parts(chosen))
         return [found[k] for k in chosen]
 
     def iterate(self, objectives: Objectives, state: JointState, k: int) -> tuple[Vector, float]:
@@ -397,9 +395,10 @@ def sweep_chunk(objectives: Objectives, rows: Any, group: Group, strength: float
         group.position = 0
         group.gap[:] = group.gain[:] = 0.0
     last = min(group.position + CHUNK, group.n_active)
-    frame = Frame(problem.lam, data.total_weight, strength, RELAXATION if group.epoch >= RELAXED_FROM else 1.0)
+    relaxation = RELAXATION if group.epoch >= RELAXED_FROM else 1.0
+    scalars = SweepScalars(problem.lam, data.total_weight, strength, relaxation)
     sweep(
-        rows, data.weights, group.signs, problem.loss, frame, group.centre, group.norms,
+        rows, data.weights, group.signs, problem.loss, scalars, group.centre, group.norms,
         group.order[group.position : last], group.alpha, group.V, group.beta, group.square, group.gap, group.gain,
         *group.shrinking,
     )  # fmt: skip
@@ -463,11 +462,9 @@ def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluat
     if free:
         near = zip(own, transpose(scores), group.centre, strict=True)
         b[:] = [objective.best_intercept(column, float(centre)) for objective, column, centre in near]
-    losses = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
-    return [
-        Evaluation(W[k], float(b[k]), problem.regularizer(W[k], float(b[k])) + float(losses[k]), float(duals[k]))
-        for k in range(K)
-    ]
+    primals = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
+    primals += problem.penalty(np.array([inner(w, w) for w in W]), b)
+    return [Evaluation(*point) for point in zip(W, b.tolist(), primals.tolist(), duals.tolist(), strict=True)]
 
 
 def balance_alpha(objectives: list[Objective], alpha: Vector) -> Vector:

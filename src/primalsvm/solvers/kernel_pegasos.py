@@ -45,5 +45,5 @@ class KernelPegasos(StochasticSolver):
         it = state.iterate
         if it.t > 0:  # the rows, or the kernel, may be others: ‖w‖² = βᵀKβ
             squared = objective.squared_norm(state.v.astype(float)) + it.bias * it.bias
-            state.iterate = it._replace(nu=it.a * it.a * squared)
+            state.iterate = it._replace(square=it.a * it.a * squared)
         return state

@@ -33,16 +33,7 @@ from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.curvature import Curvature
 from primalsvm.solvers.protocol import Point, Run, SolverState, Traits
-from primalsvm.solvers.proximal import (
-    Proximal,
-    add_constant,
-    assign,
-    balance_at,
-    maximise,
-    middles,
-    move_scores,
-    slope_along,
-)
+from primalsvm.solvers.proximal import Proximal, balance_at, maximise, middles, move_scores, slope_along
 
 # In these comments "work" is the operations for solving 31 problems (a9a, ijcnn1, covtype, housing; small and badly
 # scaled ones that were generated) with another value of the constant, relative to the operations with this value.
@@ -72,26 +63,19 @@ FAST_ENOUGH = 0.3
 # Φ is minimised to this share of the gap before α changes (work: 1.01 with 0.03, 1.13 with 0.3; with 1, 12 fail).
 INNER_ACCURACY = 0.1
 # On a sample Φ is minimised to this share: its minimum is not that of all rows (0.1 to 1 are as good).
-ROUGHLY = 0.3
+SAMPLE_ACCURACY = 0.3
 
 # The line search stops where the slope of Φ is this share of the slope at its start (work: 0.99 to 1.07 with 0.001 to
 # 0.3). A trial reads scores only.
-FLAT = 0.1
+SLOPE_REDUCTION = 0.1
 # A line search makes at most this many trials (10 are too few at kinks: six times the work on covtype; 100 gain
 # nothing).
 SEARCHES = 40
 # The rounding of a slope, which is a sum over all rows, relative to its terms.
 ROUNDING = 1e-13
-# The bracket for the best b, where no row is inside, is doubled at most this often: from 1 to 1e18.
-DOUBLINGS = 60
 
-# The next three say when only rounding is left. They make no difference to problems that are solved.
-# A step is stuck if it changes Φ by less than this share.
-UNCHANGED = 1e-15
-# A new α makes no progress if it leaves this share of the gap.
-NO_PROGRESS = 0.999
-# The solver stops after this many steps in a row without progress.
-FUTILE = 10
+# After this many steps in a row without progress only rounding is left.
+FUTILE_STEPS = 10
 
 # Samples for the first steps: (q, rows per feature). A sample is used down to its q, so that about ten rows per feature
 # are inside. It has at least `costs.SAMPLE_ENTRIES` entries and at most `costs.SAMPLE_SHARE` of the rows (150,000 rows
@@ -199,7 +183,7 @@ class Newton:
     """
 
     name: ClassVar[str] = "newton"
-    traits: ClassVar[Traits] = Traits("passes", precise=True, hands_over=True, path=True)
+    traits: ClassVar[Traits] = Traits("passes", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> NewtonState:
         """w = 0 and α in the middle of its domain, or w and α of a previous state of the same shape, or of a point."""
@@ -212,7 +196,7 @@ class Newton:
             w = objective.primal_point(alpha)[0] if previous.w is None else np.asarray(previous.w, np.float64)
             b, q = previous.b, Q_AFTER_HANDOVER
         elif isinstance(previous, NewtonState) and fits(previous.view.alpha, m) and previous.w.shape == (d,):
-            alpha = data.map(assign, previous.view.alpha)
+            alpha = data.map(np.positive, previous.view.alpha)  # a copy
             w, b, q = previous.w.copy(), previous.b, min(FIRST_Q, WARM_START_FACTOR * previous.q)
         b, q = 0.0 if objective.intercept == "none" else b, max(q, last_q)
         sample = None if alpha is not None else sample_of(objective, rows_for(q, data), rng)
@@ -239,12 +223,12 @@ class Newton:
         state.operations += costs.NEWTON_STEP + passes + state.view.curvature.take_operations()
         state.gap, state.estimate = self._gap(used, state)
         state.rounded = max(1.0 - slack / state.gap, ROUNDING) if state.gap > 0.0 else 1.0
-        accuracy = INNER_ACCURACY if state.sample is None else ROUGHLY
+        accuracy = INNER_ACCURACY if state.sample is None else SAMPLE_ACCURACY
         state.minimised = slack <= accuracy * state.gap or state.stuck
         state.worth_evaluating = state.sample is None and state.estimate <= state.target
-        lost = state.stuck and state.q == state.last_q and state.gap >= NO_PROGRESS * state.outer_gap
+        lost = state.stuck and state.q == state.last_q and state.gap >= 0.999 * state.outer_gap
         state.futile = state.futile + 1 if lost else 0
-        state.finished = state.futile >= FUTILE or (not state.certify and state.worth_evaluating)
+        state.finished = state.futile >= FUTILE_STEPS or (not state.certify and state.worth_evaluating)
         return state
 
     def _used(self, objective: Objective, state: NewtonState) -> Objective:
@@ -254,7 +238,7 @@ class Newton:
     def _next_alpha(self, objective: Objective, state: NewtonState) -> None:
         """α ← a, and a smaller q unless the gap falls fast enough."""
         view = state.view
-        objective.data.update(assign, view.a, view.alpha)
+        objective.data.update(np.copyto, view.alpha, view.a)
         if state.gap > FAST_ENOUGH * state.outer_gap:
             state.q = max(state.q / SHRINK_Q, state.last_q)
         state.outer_gap = state.gap
@@ -290,7 +274,7 @@ class Newton:
         g, g_b = self._gradient(objective, state)
         step, step_b = self._direction(objective, state, g, g_b)
         along = data.scores(step)
-        data.update(partial(add_constant, step_b), along)
+        data.update(partial(np.add, step_b), along, along)  # in place
         before = objective.regularizer(state.w, state.b) + view.sums.phi / total
         t = self._line_search(objective, state, step, step_b, along)
         view.update(objective, along, t, state.b, state.q)
@@ -298,7 +282,7 @@ class Newton:
         data.update(partial(move_scores, t, step_b), along, view.scores)
         state.b += t * step_b
         after = objective.regularizer(state.w, state.b) + view.sums.phi / total
-        state.stuck = abs(before - after) <= UNCHANGED * abs(before)
+        state.stuck = abs(before - after) <= 1e-15 * abs(before)  # rounding
         g, g_b = self._gradient(objective, state)
         return float(inner(g, g)) / (2.0 * objective.lam) + abs(g_b * step_b)
 
@@ -308,7 +292,7 @@ class Newton:
         if view.sums.inside:
             return view.curvature.step(objective, view.h, view.sums.inside, g, g_b)
         if objective.free:
-            return -g / lam, best_intercept(objective, view.scores, view.alpha, state.b, state.q) - state.b
+            return -g / lam, proximal_intercept(objective, view.scores, view.alpha, state.b, state.q) - state.b
         return -g / lam, -g_b / lam
 
     def _line_search(
@@ -318,7 +302,7 @@ class Newton:
         data, lam = objective.data, objective.lam
         handles = (objective.y, data.weights, state.view.scores, along, state.view.alpha)
         constant = step_b if objective.intercept == "penalized" else 0.0
-        at_start = lam * (float(inner(state.w, step)) + state.b * constant) + objective.tilt * step_b
+        at_start = lam * (float(inner(state.w, step)) + state.b * constant) + objective.nu * step_b
         growth = lam * (float(inner(step, step)) + constant * constant)
 
         def slope(t: float) -> float:
@@ -326,7 +310,7 @@ class Newton:
             return at_start + t * growth - float(of_rows) / objective.total
 
         low, high, at_low, at_high = 0.0, np.inf, slope(0.0), np.inf
-        flat = max(FLAT * abs(at_low), ROUNDING * (abs(at_start) + growth))
+        flat = max(SLOPE_REDUCTION * abs(at_low), ROUNDING * (abs(at_start) + growth))
         t = 1.0
         for k in range(SEARCHES):
             at_t = slope(t)
@@ -355,7 +339,7 @@ class Newton:
         gap = abs(primal - dual)
         if objective.free:
             gap += abs(state.b * objective.imbalance(sums.balance)) / total
-        return gap, 0.0 if objective.solution_is_zero(dual) else relative_gap(primal, primal - gap)
+        return gap, 0.0 if dual >= objective.trivial_above else relative_gap(primal, primal - gap)
 
     def evaluate(self, objective: Objective, state: NewtonState) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
@@ -371,9 +355,6 @@ class Newton:
     def iterate(self, objective: Objective, state: NewtonState) -> tuple[Vector, float]:
         """(w, b)."""
         return state.w.copy(), state.b
-
-    def observe(self, objective: Objective, state: NewtonState, evaluation: Evaluation) -> None:
-        """Does nothing."""
 
     def hand_over(self, objective: Objective, state: NewtonState) -> Point:
         """(w, b), and a if it is known for all rows; else the first α."""
@@ -409,26 +390,24 @@ def first_alpha(objective: Objective, last_q: float) -> Handle:
     return data.map(partial(middles, objective.loss, 2.0 * bound), objective.y)
 
 
-def best_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
-    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = τ Σc, by bisection around the present b."""
-    data, wanted = objective.data, objective.tilt * objective.total
+def proximal_intercept(objective: Objective, scores: Handle, alpha: Handle, b: float, q: float) -> float:
+    """The b that minimises Φ(w, ·), where Σ cᵢ aᵢ = ν Σc, by bisection around the present b."""
+    data = objective.data
 
-    def balance(b: float) -> float:
+    def excess(b: float) -> float:
         at_b = partial(balance_at, objective.loss, b, q)
-        return float(data.reduce(at_b, objective.y, data.weights, scores, alpha))
+        return objective.imbalance(float(data.reduce(at_b, objective.y, data.weights, scores, alpha)))
 
     reach = 1.0
     low, high = b - reach, b + reach
-    for _ in range(DOUBLINGS):
-        if balance(low) > wanted > balance(high):
+    for _ in range(60):
+        if excess(low) > 0.0 > excess(high):
             break
         reach *= 2.0
         low, high = b - reach, b + reach
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return middle
-        low, high = (middle, high) if balance(middle) > wanted else (low, middle)
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+    return middle
 
 
 def rows_for(q: float, data: Dataset) -> int:
@@ -448,5 +427,5 @@ def sample_of(objective: Objective, n: int, rng: np.random.Generator) -> Sample 
         return None
     sample = Sample(np.sort(rng.choice(m, n, replace=False)))
     drawn = sample.of(objective)
-    one_sided = np.ptp(drawn.data.to_array(drawn.y)) == 0.0 and not objective.tilt
+    one_sided = np.ptp(drawn.data.to_array(drawn.y)) == 0.0 and not objective.nu
     return None if one_sided or not drawn.total > 0.0 else sample

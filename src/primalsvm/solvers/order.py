@@ -16,9 +16,9 @@ RUN = 32
 # This many runs are read side by side: as many as hardware prefetchers follow.
 STREAMS = 16
 # The entries of a row are prefetched this many rows before their use.
-AHEAD = 4
+PREFETCH_DISTANCE = 4
 # The pointer and the numbers of a row are prefetched this many rows before their use.
-FAR_AHEAD = 24
+POINTER_PREFETCH_DISTANCE = 24
 
 
 def run_length(m: int) -> int:

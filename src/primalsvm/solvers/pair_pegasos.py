@@ -107,7 +107,9 @@ class PairPegasos:
 
     def __post_init__(self) -> None:
         if isinstance(self.pegasos.n_iter, str) or self.pegasos.tries > 1 or self.pegasos.average == "random":
-            raise ValueError("on pairs, Pegasos has neither n_iter='theory' nor more than one try nor average='random'")
+            raise ValueError(
+                "on pairs, Pegasos supports neither n_iter='theory' nor more than one try nor average='random'"
+            )
 
     @property
     def traits(self) -> Traits:
@@ -121,7 +123,7 @@ class PairPegasos:
         norms = np.empty(pegasos.sample)
         squared_norms_of(pairs_of(data, *draw(pegasos.sample)).rows, np.arange(pegasos.sample), norms)
         hinge = Objective(Problem(Hinge(), objective.lam), data, None)  # of pairs that are still to be drawn
-        settings = pegasos.settings(hinge, norms, gentle=pegasos.n_iter is None)
+        settings = pegasos.settings(hinge, norms, with_offset=pegasos.n_iter is None)
         before = previous.stream if isinstance(previous, PairState) else None
         stream = stochastic.begin(pegasos.plan, settings, hinge, before)
         return PairState(stream, draw, Proof(Planes.none(data.shape[1])), run.target, self._steps_in(data))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from primalsvm import sums
 from primalsvm.data import InMemory, Vector, Weights, as_dataset, as_numbers, as_targets, thread_pool
 from primalsvm.labels import class_signs, label_codes
 from primalsvm.losses import Loss, by_name
@@ -29,7 +28,6 @@ from primalsvm.solvers.protocol import JointSolver, Solver
 from primalsvm.solvers.several import Single, as_previous, replace_state
 from primalsvm.solvers.stops import Stops
 
-POINTS = 20  # by default
 DECADES = 4.0  # from the largest λ to the smallest, by default
 
 
@@ -81,7 +79,7 @@ def svm_path(
     ----------
     X : ndarray or SciPy sparse matrix of shape (m, d)
     y : any two classes; more are solved one against the rest. For a regression loss, numbers
-    lams : the λ's, in any order; None: 20, evenly spaced in log λ, from `strongest` down four decades
+    lams : the λ's, in any order; None: 20, evenly spaced in log λ, from `largest_lam` down four decades
     loss : "hinge", "squared_hinge", "smoothed_hinge", "logistic", or a loss object
     sample_weight : weights cᵢ ≥ 0, one per row
     fit_intercept, penalize_intercept : whether there is a b, and whether it counts in ‖w‖²
@@ -117,9 +115,9 @@ def svm_path(
         classes, objectives = problems_of(problem, data, as_targets(y))
         K = len(objectives)
         if lams is None:
-            top = max(strongest(objectives[k]) for k in range(K))
-            lams = np.geomspace(top, top * 10.0**-DECADES, POINTS)
-        strengths = check_strengths("lams", lams)
+            top = max(largest_lam(objectives[k]) for k in range(K))
+            lams = np.geomspace(top, top * 10.0**-DECADES, 20)
+        strengths = check_positive_vector("lams", lams)
         chosen = choose(solver, Size.of(data), chosen_loss, count=K, jointly=True)
         found: dict[float, list[Solution]] = {}
         for lam, point in follow(objectives, strengths, chosen, stops, seed=random_state):
@@ -144,11 +142,11 @@ def svm_path(
 def problems_of(
     problem: Problem, data: InMemory, y: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any] | None, Single | Objectives]:
-    """The classes in y, or None if y holds numbers; and the problems: one for two classes, else one for each class."""
+    """The classes in y (None of a regression), and the problems: one for two classes, else one for each class."""
     m = data.shape[0]
     if y.shape[:1] != (m,):
         raise ValueError(f"X has {m} rows but y has shape {y.shape}")
-    if not problem.loss.of_signs:
+    if not problem.loss.is_classification:
         return None, Single(problem.on(data, as_numbers(y, m)))
     if y.ndim != 1:
         raise ValueError(f"y must be a vector of classes, got an array of shape {y.shape}")
@@ -166,12 +164,12 @@ def problems_of(
     return classes, Objectives(problem, data, signs)
 
 
-def check_strengths(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def check_positive_vector(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """A vector of positive numbers, at least one.
 
     Examples
     --------
-    >>> check_strengths("Cs", [1.0, -1.0])
+    >>> check_positive_vector("Cs", [1.0, -1.0])
     Traceback (most recent call last):
     ValueError: Cs must be positive and finite, got -1.0
     """
@@ -187,8 +185,8 @@ def check_strengths(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return values
 
 
-def strongest(objective: Objective) -> float:
-    """A λ above which solutions are simple:  λ_max = max |⟨g, xᵢ⟩|,  g = (1/Σc) Σ cᵢ αᵢ xᵢ,  αᵢ = −ℓ'(yᵢ, 0).
+def largest_lam(objective: Objective) -> float:
+    """λ_max, above which solutions are simple:  λ_max = max |⟨g, xᵢ⟩|,  g = (1/Σc) Σ cᵢ αᵢ xᵢ,  αᵢ = −ℓ'(yᵢ, 0).
 
     For the hinge without intercept, w = g/λ exactly for λ ≥ λ_max: no row is beyond the margin, so all have
     αᵢ = yᵢ. Otherwise it is of that order; a free intercept needs Σ cᵢ αᵢ = 0, so α is balanced first.
@@ -196,12 +194,11 @@ def strongest(objective: Objective) -> float:
     Examples
     --------
     >>> from primalsvm.losses import Hinge
-    >>> strongest(Problem(Hinge(), 1.0).on(as_dataset(np.array([[2.0], [-1.0]])), np.array([1.0, -1.0])))
+    >>> largest_lam(Problem(Hinge(), 1.0).on(as_dataset(np.array([[2.0], [-1.0]])), np.array([1.0, -1.0])))
     3.0
     """
     data, total = objective.data, objective.total
-    alpha = data.map(partial(sums.negative_slopes, objective.loss, 0.0), objective.y, data.zeros())
-    alpha = objective.balance_alpha(alpha)
+    alpha = objective.balance_alpha(data.map(np.negative, objective.slopes_at(data.zeros(), 0.0)))
     scores = data.scores(data.combine(alpha) / total)
     b = objective.balance(alpha) / total if objective.intercept == "penalized" else 0.0
     largest = data.reduce(partial(largest_score, b), data.weights, scores, merge=max)
@@ -247,7 +244,7 @@ def follow(
 def path_start(solution: Solution, memory: Any, lam: float) -> tuple[Any, Any]:
     """The start at the next λ, from the solution at the last one and the solver's memory of those before."""
     state = as_previous(solution.state)
-    if state is None or not solution.solver.traits.path:
+    if state is None or not hasattr(solution.solver, "path_start"):
         return solution.state, None
     begin, memory = solution.solver.path_start(state, memory, lam)
     return replace_state(solution.state, begin), memory

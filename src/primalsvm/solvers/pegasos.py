@@ -40,7 +40,7 @@ from primalsvm.solvers.stochastic import Average, Plan, StochasticSolver, Stocha
 # ‖x‖² is estimated from this many rows, for the offset and for the bounds of a free intercept.
 SAMPLE = 1000
 # λ t₀ / mean‖x‖² of runs with a target gap (a9a, covtype, λ = 1e-5: best between 50 and 150).
-GENTLE = 70.0
+OFFSET_FACTOR = 70.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +121,7 @@ class Pegasos(StochasticSolver):
     def plan(self) -> Plan:
         """The options that all stochastic solvers share."""
         if isinstance(self.n_iter, str):
-            raise ValueError(
-                "n_iter='theory' depends on all of the rows: it is no plan by itself, nor one for a stream"
-            )
+            raise ValueError("n_iter='theory' depends on all rows, so it cannot be used with a stream")
         return Plan(self.batch_size, self.n_iter, self.sampling, self.average, self.tries, w1=self.w1)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
@@ -150,7 +148,7 @@ class Pegasos(StochasticSolver):
         data = objective.data
         # A run of n_iter steps costs the same for any number of rows: all norms are read only if a step needs them.
         norms = data.squared_norms(data.shape[0] if math.isinf(objective.loss.slope_bound) else SAMPLE)
-        return self.settings(objective, norms, *weight_scale(data), gentle=self.n_iter is None)
+        return self.settings(objective, norms, *weight_scale(data), with_offset=self.n_iter is None)
 
     def settings(
         self,
@@ -158,22 +156,25 @@ class Pegasos(StochasticSolver):
         norms: Vector,
         mean_weight: float = 1.0,
         heaviest: float = 1.0,
-        gentle: bool = False,
+        with_offset: bool = False,
     ) -> Settings:
-        """The step, from ‖x‖² of sampled rows (of all, if the loss has no bounded slope); `gentle`: with an offset."""
+        """The step, from ‖x‖² of sampled rows (of all, if the loss has no bounded slope).
+
+        `with_offset` makes t₀ positive by default.
+        """
         loss, lam, free = objective.loss, objective.lam, objective.free
         steep = math.isinf(loss.slope_bound)
         if steep and math.isinf(loss.curvature):
             raise ValueError(f"{loss!r} has neither a bounded slope nor a bounded curvature: Pegasos has no safe step")
         constant = 1.0 if objective.intercept == "penalized" else 0.0
         norms = norms + constant
-        by_default = GENTLE * float(norms.mean()) / lam if gentle else 0.0
+        by_default = OFFSET_FACTOR * float(norms.mean()) / lam if with_offset else 0.0
         offset = by_default if self.offset == "auto" else float(self.offset)
         if steep:
             offset = max(offset, loss.curvature * float(norms.max()) * heaviest / lam)
         largest = objective.bounds.largest
         bound = largest + math.sqrt(float(norms.max())) * objective.radius if free else 0.0
-        margin = largest if objective.tilt else 1.0
+        margin = largest if objective.nu else 1.0
         return Settings(
             lam=lam,
             offset=offset,
@@ -184,5 +185,5 @@ class Pegasos(StochasticSolver):
             intercept_bound=bound,
             mean_weight=mean_weight,
             weighting=RISING if self.average == "weighted" else EQUAL,
-            tilt=objective.tilt,
+            nu=objective.nu,
         )

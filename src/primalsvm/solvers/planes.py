@@ -19,8 +19,6 @@ from primalsvm.data import Vector
 FIRST_ROOM = 32
 # A plane is dropped after this many rounds without mass.
 PATIENCE = 60
-# A round makes at most this many moves of mass.
-MOVES = 20_000
 
 
 @dataclass
@@ -58,7 +56,7 @@ class Planes:
         """The best lower bound, up to `accuracy`; and −ḡ/λ."""
         k = self.count
         beta = self.beta[:k]
-        move_mass(self.gram, self.h[:k], beta, lam, accuracy, MOVES)
+        move_mass(self.gram, self.h[:k], beta, lam, accuracy, moves=20_000)
         beta /= beta.sum()  # so that rounding does not raise the bound
         self.idle[:k] = np.where(beta > 0, 0, self.idle[:k] + 1)
         mean = beta @ self.g[:k]

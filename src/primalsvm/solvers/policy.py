@@ -1,4 +1,4 @@
-"""Which solver: the one place that decides, by counting operations (`costs`), and what follows if that was wrong.
+"""The choice of solvers, by counting operations (`costs`).
 
     "auto"   dual ascent     for cheap rows, many features, strong regularisation; a few sweeps show whether it will
                              reach the target in time
@@ -27,7 +27,7 @@ from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.registry import named_solvers
 from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.solvers.several import Several, as_joint
-from primalsvm.solvers.stops import SMALL
+from primalsvm.solvers.stops import SMALL_PROBLEM
 
 # Up to this many features, of sparse and of dense rows, Newton's systems cost about as much as a few sweeps of dual
 # ascent. For dense rows BLAS is fast.
@@ -73,8 +73,7 @@ def choose(
     chosen = plan(size, loss, mapped=mapped) if isinstance(solver, str) and solver == "auto" else solver_of(solver)
     if count > 1 and jointly:
         chosen = with_joint_stage(chosen, size, count)
-    found: JointSolver = as_joint(chosen)
-    return found
+    return as_joint(chosen)
 
 
 def solver_of(solver: Any) -> Any:
@@ -91,10 +90,11 @@ def solver_of(solver: Any) -> Any:
 def plan(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
     """The solvers to try, in this order, each with its budget."""
     newton = costs.newton(size)
-    interior = costs.interior_point(size) if fits_interior(size, loss) else math.inf
+    fits_interior = hasattr(loss, "quadratic_pieces") and min(size.m, size.d) < LARGEST_FACTOR
+    interior = costs.interior_point(size) if fits_interior else math.inf
     trial = TRIAL_SWEEPS * costs.visits(size)
     stages = []
-    small = size.m * size.d < SMALL
+    small = size.m * size.d < SMALL_PROBLEM
     if trial <= TRIAL_SHARE * min(newton, interior) and not mapped and not small:
         stages.append(Stage(DualAscent(), ASCENT_BUDGET * min(newton, interior), trial))
     if newton <= NEWTON_THRESHOLD * interior:
@@ -116,7 +116,7 @@ def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
             return solver
         return SolverSequence((Stage(JointAscent(), first_mark=trial), Stage(solver)))
     first = solver.stages[0]
-    if first.solver.name != DualAscent.name and size.m * size.d < SMALL:
+    if first.solver.name != DualAscent.name and size.m * size.d < SMALL_PROBLEM:
         return solver
     return SolverSequence((Stage(JointAscent(), first.budget, trial), *solver.stages))
 
@@ -128,7 +128,7 @@ def choose_mapped(solver: Any, m: int, d: int, problem: Problem, count: int, joi
     Newton's time).
     """
     size = Size(m, d, m * d, False)
-    return choose(solver, size, problem.loss, mapped=not problem.tilt, count=count, jointly=jointly)
+    return choose(solver, size, problem.loss, mapped=not problem.nu, count=count, jointly=jointly)
 
 
 def choose_out_of_core(solver: Any, size: Size, budget: float) -> JointSolver:
@@ -138,22 +138,12 @@ def choose_out_of_core(solver: Any, size: Size, budget: float) -> JointSolver:
     numbers of each row. Coordinate ascent reads blocks.
     """
     if isinstance(solver, str) and solver == "auto":
-        few = size.d <= few_features(size) <= size.m and ROW_BYTES * size.m <= budget
+        most = FEW_FEATURES if size.sparse else DENSE_FEATURES
+        few = size.d <= most <= size.m and ROW_BYTES * size.m <= budget
         return Several(Newton() if few else BlockAscent())
     chosen = solver_of(solver)
     if chosen.name == DualAscent.name:
         return Several(BlockAscent())
     if chosen.name == InteriorPoint.name or chosen.traits.rows == "block":
         raise ValueError(f"solver={chosen!r} needs the rows in memory, and those of this source are too many")
-    found: JointSolver = as_joint(chosen)
-    return found
-
-
-def few_features(size: Size) -> int:
-    """Up to how many features Newton's systems cost about as much as a few sweeps of dual ascent."""
-    return FEW_FEATURES if size.sparse else DENSE_FEATURES
-
-
-def fits_interior(size: Size, loss: Loss) -> bool:
-    """Whether the interior-point method is for this loss and this many rows and features."""
-    return hasattr(loss, "pieces") and min(size.m, size.d) < LARGEST_FACTOR
+    return as_joint(chosen)

@@ -13,7 +13,7 @@ from primalsvm.objective import Evaluation, Intercept
 
 
 class Run(NamedTuple):
-    """What a solver may know of the run it is part of."""
+    """The options of a run that solvers may use."""
 
     target: float  # relative gap to reach
     certify: bool
@@ -41,8 +41,6 @@ class Traits:
     precise : small problems can be solved to machine precision
     self_paced : it decides by itself when to end, whatever `tol` and `max_iter` are
     planned : its steps depend on `tol` and `max_iter`, so a run with other values cannot go on from a checkpoint
-    hands_over : it has `hand_over`, so another solver can follow it
-    path : it has `path_start`, so at the next λ of a path it starts from more than its last state
     together : all problems advance at once, so they are handed over together
     intercepts : the kinds of intercept that it supports; other problems are refused
     """
@@ -51,32 +49,22 @@ class Traits:
     precise: bool = False
     self_paced: bool = False
     planned: bool = False
-    hands_over: bool = False
-    path: bool = False
     together: bool = False
     intercepts: tuple[Intercept, ...] = ("none", "penalized", "free")
 
 
-class State(Protocol):
-    """The fields of a solver's state that the driver reads. A state is picklable and is the solver's only memory."""
-
-    epoch: float
-    steps: int
-    operations: float  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
-    target: float  # relative gap to reach
-    finished: bool  # the solver has ended its work, or only rounding is left
-    worth_evaluating: bool  # the gap may have reached the target, or an evaluation is due
-
-
 @dataclass(kw_only=True)
 class SolverState:
-    """These fields but for `target`, for states that derive from it."""
+    """The fields of a solver's state that the driver reads; it also sets `target`, the relative gap to reach.
+
+    A state is picklable and is the solver's only memory.
+    """
 
     epoch: float = 0.0
     steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
+    operations: float = 0.0  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
+    finished: bool = False  # the solver has ended its work, or only rounding is left
+    worth_evaluating: bool = False  # the gap may have reached the target, or an evaluation is due
 
 
 class Solver(Protocol):
@@ -84,6 +72,11 @@ class Solver(Protocol):
 
     `start` makes a state; `advance` takes a state and returns it one chunk of work later. The objective is of the kind
     that the solver is for: mostly `Objective`, sometimes a kind of its own.
+
+    Further methods are optional: `observe(objective, state, evaluation)` stores what the solver needs of an evaluation;
+    `hand_over(objective, state)` gives the `Point` that another solver may start from; `path_start(state, memory, lam)`
+    gives the start at the next λ of a path, if that is more than the last state, and a new memory. A state may have
+    `release()`, which drops what a later run does not need.
     """
 
     @property
@@ -111,27 +104,17 @@ class Solver(Protocol):
     def iterate(self, objective: Any, state: Any) -> tuple[Vector, float]:
         """The solver's own point, at no cost in passes over the rows; `evaluate` may find a better b, or w."""
 
-    def observe(self, objective: Any, state: Any, evaluation: Evaluation) -> None:
-        """Store what the solver needs of an evaluation."""
-
 
 @dataclass
 class Member(SolverState):
-    """One of several problems between two chunks: the part of a `State` that the driver reads."""
+    """One of several problems between two chunks."""
 
     primal: float = float("inf")  # P, estimated from the last sweeps
     dual: float = 0.0  # D, estimated likewise
     estimate: float = float("inf")  # the relative gap of these two
 
 
-class JointState(Protocol):
-    """The state of a `JointSolver`."""
-
-    target: float  # relative gap to reach
-    members: list[Any]  # a `Member`, or the `State`, of each problem; None: not started yet, or closed
-
-
-class Objectives(Protocol):
+class ObjectiveSequence(Protocol):
     """K problems on the same rows."""
 
     @property
@@ -139,11 +122,8 @@ class Objectives(Protocol):
         """The rows."""
 
     @property
-    def tunable(self) -> bool:
-        """Whether λ is for the user to choose."""
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """Whether this lower bound shows that w* = 0, which is not informative."""
+    def trivial_above(self) -> float:
+        """A lower bound of at least this shows that w* = 0; finite only for the one-class problem, whose λ is ν."""
 
     def __len__(self) -> int: ...
 
@@ -151,14 +131,18 @@ class Objectives(Protocol):
         """The objective of problem k."""
 
     def separate(self, k: int) -> Any:
-        """The objective of problem k, for a thread that solves it while other threads solve other problems."""
+        """The objective of problem k, on one thread if other threads solve other problems."""
 
     def forget(self, k: int) -> None:
         """Drop what is kept for problem k, which has ended."""
 
 
 class JointSolver(Protocol):
-    """A solver of K problems on the same rows; k counts the problems."""
+    """A solver of K problems on the same rows; k counts the problems.
+
+    Its state has `target`, the relative gap to reach, and `members`: of each problem a `SolverState`, such as a
+    `Member`, or None if it is not started yet or closed. `hand_over(objectives, state, k)` is optional.
+    """
 
     @property
     def name(self) -> str:
@@ -182,9 +166,6 @@ class JointSolver(Protocol):
 
     def observe(self, objectives: Any, state: Any, k: int, evaluation: Evaluation) -> None:
         """Store what the solver needs of an evaluation."""
-
-    def hand_over(self, objectives: Any, state: Any, k: int) -> Point:
-        """The point of a problem that another solver may start from."""
 
     def close(self, objectives: Any, state: Any, k: int) -> tuple[Any, Any]:
         """End a problem: the solver that it ended with, and the state that a later run may start from."""

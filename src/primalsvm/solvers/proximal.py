@@ -89,19 +89,9 @@ def changes(share, h, counted, out):  # type: ignore[no-untyped-def]  # as above
         out[i] = change if abs(change) > share * max(h[i], counted[i]) else 0.0
 
 
-def assign(values: Vector, out: Vector) -> None:
-    """out ← values."""
-    out[...] = values
-
-
 def assign_changed(change: Vector, values: Vector, out: Vector) -> None:
     """out ← values, where there is a change."""
     np.copyto(out, values, where=change != 0.0)
-
-
-def add_constant(constant: float, values: Vector) -> None:
-    """values ← values + constant."""
-    values += constant
 
 
 def move_scores(t: float, step_b: float, along: Vector, scores: Vector) -> None:

@@ -1,4 +1,4 @@
-"""The solvers, and what their states consist of. A new solver is a file of this package, and a line here.
+"""The solvers, and the classes of their states. A new solver is a file of this package, and a line here.
 
 Users may give the `name` of those that solve any problem without more options (`named_solvers`). The classes of a
 state's parts have a line in `STATES`, so that checkpoints can hold them.

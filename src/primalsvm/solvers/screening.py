@@ -68,8 +68,9 @@ def predict(
         return scores, centre, SLACK
     step = math.log(lam / last_lam) / math.log(last_lam / memory.lam)
     r = min(step, FARTHEST)
-    slack = SPREAD * float(rms_difference(scores, memory.predicted)) * (step / r)
-    return extrapolate(scores, memory.scores, r), centre + r * (centre - memory.centre), slack
+    error = math.sqrt(np.square(scores - memory.predicted).mean())
+    slack = SPREAD * error * (step / r)
+    return scores + r * (scores - memory.scores), centre + r * (centre - memory.centre), slack
 
 
 @kernel
@@ -82,21 +83,3 @@ def screen(y, weight, loss, scores, slack, alpha, skip, pause):  # type: ignore[
         inactive = (weight_of(weight, i) == 0.0) | ((below == old) & (above == old))
         pause[i] = LONGEST_PAUSE * inactive
         skip[i] = pause[i]
-
-
-@kernel
-def extrapolate(last, before, r):  # type: ignore[no-untyped-def]  # compiled
-    """last + r (last − before)."""
-    out = np.empty_like(last)
-    for i in range(np.uint64(last.shape[0])):
-        out[i] = last[i] + r * (last[i] - before[i])
-    return out
-
-
-@kernel
-def rms_difference(x, y):  # type: ignore[no-untyped-def]  # compiled
-    """√ mean (xᵢ − yᵢ)²."""
-    total = 0.0
-    for i in range(np.uint64(x.shape[0])):
-        total += (x[i] - y[i]) ** 2
-    return np.sqrt(total / x.shape[0])

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 from primalsvm.data import Vector
 from primalsvm.objective import Evaluation
 from primalsvm.solution import relative_gap
-from primalsvm.solvers.protocol import Member, Point, Run, Traits
+from primalsvm.solvers.protocol import JointSolver, Member, Run, Traits
 from primalsvm.solvers.several import LastStage, as_joint
 
 # The operations of each mark are those of the mark before times this ratio.
@@ -32,11 +32,11 @@ MARK_RATIO = 1.5
 # Below this relative gap the gap itself is extrapolated, instead of P and D.
 HALF = 0.5
 # The gap is assumed to fall with this power of W until the power can be measured (measured later: 3 to 5).
-TAIL = 4.0
+DEFAULT_GAP_POWER = 4.0
 # The measured power of D is clipped to this range (measured: 0 to 2.5).
-GROWTH = (0.1, 3.0)
+DUAL_POWERS = (0.1, 3.0)
 # The measured power of the gap is clipped to this range.
-FALL = (0.5, 8.0)
+GAP_POWERS = (0.5, 8.0)
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,8 @@ class SolverSequence:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(stage.solver.name for stage in self.stages)})"
 
-    def _solver(self, stage: int) -> Any:
+    def _solver(self, stage: int) -> JointSolver:
         return as_joint(self.stages[stage].solver)
-
-    def _name(self, stage: int) -> str:
-        return str(self.stages[stage].solver.name)
 
     def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> SequenceState:
         """The first solver; after a previous sequence, the one that it ended with."""
@@ -190,7 +187,8 @@ class SolverSequence:
 
     def _hand_over_leaving(self, objectives: Any, state: SequenceState) -> None:
         """Store the points of the problems that leave; start the next solver when the present one has none left."""
-        solver, inner, forecast_was_bad = self._solver(state.stage), state.inner, False
+        solver: Any = self._solver(state.stage)
+        inner, forecast_was_bad = state.inner, False
         for k, progress in enumerate(state.progress):
             if progress.leaving and inner.members[k] is not None:
                 forecast_was_bad |= not inner.members[k].finished
@@ -199,7 +197,11 @@ class SolverSequence:
                 progress.leaving = False
         if not getattr(inner, "waiting", None) and all(member is None for member in inner.members):
             state.stage += 1
-            while forecast_was_bad and state.stage + 1 < len(self.stages) and self._name(state.stage) == solver.name:
+            while (
+                forecast_was_bad
+                and state.stage + 1 < len(self.stages)
+                and self._solver(state.stage).name == solver.name
+            ):
                 state.stage += 1  # the same algorithm on one problem at a time would not be faster
             chosen = [k for k, point in enumerate(state.points) if point is not None]
             self._start_stage(objectives, state, chosen, state.points)
@@ -207,23 +209,15 @@ class SolverSequence:
     def evaluate(self, objectives: Any, state: SequenceState, chosen: Sequence[int]) -> list[Evaluation]:
         """As the present solver."""
         solver = self._solver(state.stage)
-        name = self._name(state.stage)
-        found = solver.evaluate(objectives, state.inner, chosen)
-        return [one._replace(solver=name) for one in found]
+        return [one._replace(solver=solver.name) for one in solver.evaluate(objectives, state.inner, chosen)]
 
     def iterate(self, objectives: Any, state: SequenceState, k: int) -> tuple[Vector, float]:
         """As the present solver."""
-        found: tuple[Vector, float] = self._solver(state.stage).iterate(objectives, state.inner, k)
-        return found
+        return self._solver(state.stage).iterate(objectives, state.inner, k)
 
     def observe(self, objectives: Any, state: SequenceState, k: int, evaluation: Evaluation) -> None:
         """As the present solver."""
         self._solver(state.stage).observe(objectives, state.inner, k, evaluation)
-
-    def hand_over(self, objectives: Any, state: SequenceState, k: int) -> Point:
-        """As the present solver."""
-        point: Point = self._solver(state.stage).hand_over(objectives, state.inner, k)
-        return point
 
     def close(self, objectives: Any, state: SequenceState, k: int) -> tuple[Any, Any]:
         """The solver that the problem ended with, and its state."""
@@ -251,10 +245,10 @@ def forecast(before: Mark, now: Mark, target: float) -> float:
     since, growth = w - before.operations, math.log(w / before.operations)
     if gap < HALF:
         fall = math.log(max(relative_gap(before.primal, before.dual), gap) / gap)
-        return tail(w, gap, target, fall / growth, fall / since)
+        return operations_until(w, gap, target, fall / growth, fall / since)
     if not (primal > 0.0 and dual > 0.0 and before.primal > 0.0 and before.dual > 0.0):  # no power law fits
         return w
-    power = min(max(math.log(dual / before.dual) / growth, GROWTH[0]), GROWTH[1])
+    power = min(max(math.log(dual / before.dual) / growth, DUAL_POWERS[0]), DUAL_POWERS[1])
     rate = max(math.log(before.primal / primal), 0.0) / since
     apart = math.log(primal / dual) - math.log(2.0)
     # the least x with  rate · x + power · log(1 + x/w) = apart,  which is concave: by bisection
@@ -263,11 +257,11 @@ def forecast(before: Mark, now: Mark, target: float) -> float:
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if rate * middle + power * math.log1p(middle / w) >= apart else (middle, high)
-    return high + tail(w + high, HALF, target, TAIL, rate)
+    return high + operations_until(w + high, HALF, target, DEFAULT_GAP_POWER, rate)
 
 
-def tail(w: float, gap: float, target: float, power: float, rate: float) -> float:
+def operations_until(w: float, gap: float, target: float, power: float, rate: float) -> float:
     """Operations from a gap to the target: the gap falls like a power of w, or exponentially at a rate, if sooner."""
     left = math.log(gap / target)
-    like_power = w * math.expm1(min(left / min(max(power, FALL[0]), FALL[1]), 700.0))
+    like_power = w * math.expm1(min(left / min(max(power, GAP_POWERS[0]), GAP_POWERS[1]), 700.0))
     return min(like_power, left / rate) if rate > 0.0 else like_power

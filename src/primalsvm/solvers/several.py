@@ -12,7 +12,7 @@ from typing import Any
 
 from primalsvm.data import Dataset, Vector
 from primalsvm.objective import Evaluation
-from primalsvm.solvers.protocol import Point, Run, Solver, Traits
+from primalsvm.solvers.protocol import JointSolver, Point, Run, Solver, Traits
 
 
 class Single:
@@ -33,13 +33,9 @@ class Single:
         return data
 
     @property
-    def tunable(self) -> bool:
+    def trivial_above(self) -> float:
         """As the objective."""
-        return bool(self.objective.tunable)
-
-    def solution_is_zero(self, dual: float) -> bool:
-        """As the objective."""
-        return bool(self.objective.solution_is_zero(dual))
+        return float(self.objective.trivial_above)
 
     def __len__(self) -> int:
         return 1
@@ -105,7 +101,7 @@ class Several:
         def advance(k: int) -> None:
             member = state.members[k]
             member.target = state.target
-            state.members[k] = self.solver.advance(self._objective(objectives, k), member)
+            state.members[k] = self.solver.advance(objectives.separate(k), member)
 
         self._run(objectives, advance, working)
         return state
@@ -119,7 +115,7 @@ class Several:
 
         def start(k: int) -> None:
             previous = as_previous(state.waiting[k])
-            state.members[k] = self.solver.start(self._objective(objectives, k), state.run, previous)
+            state.members[k] = self.solver.start(objectives.separate(k), state.run, previous)
 
         self._run(objectives, start, chosen)
         for k in chosen:
@@ -130,33 +126,33 @@ class Several:
         found: dict[int, Evaluation] = {}
 
         def evaluate(k: int) -> None:
-            found[k] = self.solver.evaluate(self._objective(objectives, k), state.members[k])
+            found[k] = self.solver.evaluate(objectives.separate(k), state.members[k])
 
         self._run(objectives, evaluate, list(chosen))
         return [found[k] for k in chosen]
 
     def iterate(self, objectives: Any, state: SeveralState, k: int) -> tuple[Vector, float]:
         """As the solver."""
-        return self.solver.iterate(self._objective(objectives, k), state.members[k])
+        return self.solver.iterate(objectives.separate(k), state.members[k])
 
     def observe(self, objectives: Any, state: SeveralState, k: int, evaluation: Evaluation) -> None:
-        """As the solver."""
-        self.solver.observe(self._objective(objectives, k), state.members[k], evaluation)
+        """As the solver, if it stores anything."""
+        if hasattr(self.solver, "observe"):
+            self.solver.observe(objectives.separate(k), state.members[k], evaluation)
 
     def hand_over(self, objectives: Any, state: SeveralState, k: int) -> Point:
-        """As the solver."""
+        """As the solver, if it has this method."""
         solver: Any = self.solver
-        point: Point = solver.hand_over(self._objective(objectives, k), state.members[k])
+        point: Point = solver.hand_over(objectives.separate(k), state.members[k])
         return point
 
     def close(self, objectives: Any, state: SeveralState, k: int) -> tuple[Any, Any]:
         """The solver and its state."""
         member, state.members[k] = state.members[k], None
         objectives.forget(k)
-        return self.solver, release(member)
-
-    def _objective(self, objectives: Any, k: int) -> Any:
-        return objectives[0] if len(objectives) == 1 else objectives.separate(k)
+        if hasattr(member, "release"):
+            member.release()
+        return self.solver, member
 
     def _run(self, objectives: Any, work: Any, chosen: list[int]) -> None:
         """The same for each of some problems, shared by the threads if there are several."""
@@ -169,9 +165,10 @@ class Several:
                 threads.run(work, [(k,) for k in chosen])
 
 
-def as_joint(solver: Any) -> Any:
-    """The solver for K problems that is meant: itself, or `Several` of it."""
-    return solver if hasattr(solver, "close") else Several(solver)
+def as_joint(solver: Any) -> JointSolver:
+    """The solver itself if it is for K problems, else `Several` of it."""
+    joint: JointSolver = solver if hasattr(solver, "close") else Several(solver)
+    return joint
 
 
 @dataclass(frozen=True)
@@ -190,10 +187,3 @@ def as_previous(state: Any) -> Any:
 def replace_state(previous: Any, state: Any) -> Any:
     """The previous state with another state of the single solver."""
     return replace(previous, state=state) if isinstance(previous, LastStage) else state
-
-
-def release(state: Any) -> Any:
-    """The state after its own `release`, if it has one: without what can be computed again."""
-    if hasattr(state, "release"):
-        state.release()
-    return state

@@ -1,4 +1,4 @@
-"""Solve a problem on arrays: the entry to the layer below the estimators."""
+"""`solve`: solve a problem on arrays, without an estimator."""
 
 from typing import Any
 
@@ -63,13 +63,13 @@ def solve(
     with thread_pool(n_jobs) as threads:
         data = as_dataset(X, sample_weight, threads=threads)
         targets = as_numbers(y, data.shape[0])
-        if problem.loss.of_signs:
+        if problem.loss.is_classification:
             check_both_signs(targets, data.weights)
         held_out = None
         if validation is not None:
             rows = as_dataset(validation[0], threads=threads)
             labels = as_numbers(validation[1], rows.shape[0])
-            if problem.loss.of_signs:
+            if problem.loss.is_classification:
                 check_signs(labels)
             if rows.shape[1] != data.shape[1]:
                 raise ValueError("the validation rows have another number of features than X")

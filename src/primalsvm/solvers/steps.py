@@ -4,7 +4,7 @@
         choose A_t of k rows
         w ← (1 − η_t λ) w − (η_t/k) Σ_{i ∈ A_t} (cᵢ/c̄) ℓ'(yᵢ, ⟨w, xᵢ⟩ + b) xᵢ,   projected onto a ball where asked for
 
-Sparse steps. w = a v with ν = ‖w‖² kept beside it (Pegasos, end of section 2): shrinking and projecting change a and ν,
+Sparse steps. w = a v with ‖w‖² kept beside it (Pegasos, end of section 2): shrinking and projecting change a and ‖w‖²,
 adding a row touches its non-zeros. Averages are kept the same way: Σ ω_s w_s = γ v + u with γ = Σ ω_s a_s, so that
 adding δ to v takes γ δ from u.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from primalsvm.compiled import kernel
 from primalsvm.data import add, dot, prefetch, prefetch_pointer, prefetch_row, squared_norm, weight_of
 from primalsvm.losses import slope
-from primalsvm.solvers.order import AHEAD, FAR_AHEAD
+from primalsvm.solvers.order import POINTER_PREFETCH_DISTANCE, PREFETCH_DISTANCE
 
 # v is rescaled when a falls below this: seldom, but well before single precision is affected.
 TINY = 1e-9
@@ -36,7 +36,7 @@ class Settings(NamedTuple):
     intercept_bound: float  # B
     mean_weight: float  # c̄
     weighting: int
-    tilt: float = 0.0  # the slope in b that every row has
+    nu: float = 0.0  # ν of the one-class problem: a further slope in b
 
 
 class Iterate(NamedTuple):
@@ -44,7 +44,7 @@ class Iterate(NamedTuple):
 
     t: int = 0
     a: float = 1.0
-    nu: float = 0.0  # ‖w‖²
+    square: float = 0.0  # ‖w‖²
     bias: float = 0.0  # v's entry for the constant feature
     b: float = 0.0  # the free intercept
     mass: float = 0.0  # Σ ω
@@ -77,8 +77,8 @@ def step_length(lam, offset, root_step, t):  # type: ignore[no-untyped-def]  # c
 def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits, g):  # type: ignore[no-untyped-def]  # compiled
     """One step per len(g) rows of `order`; v and u are updated, and slopes and visits if a certificate is wanted."""
     rows, y, weight = batch
-    lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting, tilt = settings
-    t, a, nu, bias, b, mass, gamma, u_bias, b_sum = iterate
+    lam, offset, root_step, radius, constant, intercept_step, intercept_bound, mean_weight, weighting, nu = settings
+    t, a, square, bias, b, mass, gamma, u_bias, b_sum = iterate
     k = g.shape[0]
     averaging = u.shape[0] > 0
     counting = visits.shape[0] > 0
@@ -97,11 +97,11 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
             gamma += omega * a
             b_sum += omega * b
         for j in range(k):
-            if first + j + AHEAD < order.shape[0]:
-                prefetch_row(rows, order[first + j + AHEAD])
-            if first + j + FAR_AHEAD < order.shape[0]:
-                prefetch_pointer(rows, order[first + j + FAR_AHEAD])
-                prefetch(y, order[first + j + FAR_AHEAD])
+            if first + j + PREFETCH_DISTANCE < order.shape[0]:
+                prefetch_row(rows, order[first + j + PREFETCH_DISTANCE])
+            if first + j + POINTER_PREFETCH_DISTANCE < order.shape[0]:
+                prefetch_pointer(rows, order[first + j + POINTER_PREFETCH_DISTANCE])
+                prefetch(y, order[first + j + POINTER_PREFETCH_DISTANCE])
             i = np.uint64(order[first + j])
             p = a * (dot(rows, i, v) + constant * bias) + b
             gradient = slope(loss, p, y[i])
@@ -111,7 +111,7 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
             g[j] = gradient * weight_of(weight, i) / mean_weight
         shrink = 1.0 - eta * lam
         a *= shrink
-        nu *= shrink * shrink
+        square *= shrink * shrink
         if a < TINY:  # u ← γ v + u, γ ← 0; v ← a v, a ← 1. At t = 1 without t₀, a = 0: this erases w₁
             for j in range(v.shape[0]):
                 if averaging:
@@ -130,16 +130,16 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
             slope_sum += g[j]
             if projecting:
                 score = a * (dot(rows, i, v) + constant * bias)
-                nu += 2.0 * c * score + c * c * (squared_norm(rows, i) + constant)
+                square += 2.0 * c * score + c * c * (squared_norm(rows, i) + constant)
             add(rows, i, c / a, v)
             bias += constant * c / a
             if averaging:
                 add(rows, i, -gamma * c / a, u)
                 u_bias -= gamma * constant * c / a
-        if projecting and nu > radius * radius:
-            a *= radius / np.sqrt(nu)
-            nu = radius * radius
+        if projecting and square > radius * radius:
+            a *= radius / np.sqrt(square)
+            square = radius * radius
         if intercept_step > 0.0:
-            b -= intercept_step / np.sqrt(np.float64(t)) * (slope_sum / k + tilt)
+            b -= intercept_step / np.sqrt(np.float64(t)) * (slope_sum / k + nu)
             b = min(max(b, -intercept_bound), intercept_bound)
-    return Iterate(t, a, nu, bias, b, mass, gamma, u_bias, b_sum)
+    return Iterate(t, a, square, bias, b, mass, gamma, u_bias, b_sum)

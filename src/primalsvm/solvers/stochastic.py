@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from primalsvm import sums
-from primalsvm.data import Batch, Dataset, Handle, Vector, Weights, inner
+from primalsvm.data import Batch, Dataset, Handle, Vector, inner
 from primalsvm.losses import Loss
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
@@ -34,7 +34,7 @@ CHUNK_BYTES = 64_000_000
 # Dual ascent raises the bound in this many sweeps for each epoch of steps: half as much work as the steps.
 SWEEPS_PER_EPOCH = 0.5
 # Dual ascent is used if the gap is at most this multiple of the target.
-WITHIN_REACH = 30.0
+IMPROVABLE_GAP = 30.0
 # A step number that is not reached.
 NEVER = 2**62
 
@@ -121,19 +121,50 @@ class StochasticSolver(ABC):
         return Traits("take", self_paced=self.n_iter is not None, planned=True)
 
     def advance(self, objective: Objective, state: StochasticState) -> StochasticState:
-        """A chunk of steps."""
-        return advance(objective, state)
+        """Steps up to the next event: the end of a chunk, a new tail or average, an evaluation, the end of a try."""
+        assert state.sampler is not None
+        plan = state.plan
+        if not objective.data.kernel_rows:
+            refresh_norm(state)
+        if state.taken == state.next_tail:
+            begin_tail(state)
+        if state.taken == state.next_average:
+            reset_average(state)
+        n = max(1, chunk_rows(objective.data) // plan.batch_size)
+        for point in (state.next_tail, state.next_average, state.length):
+            if point is not None and state.taken < point:
+                n = min(n, point - state.taken)
+        order = state.sampler.draw(n * plan.batch_size)
+        # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
+        if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
+            cut = int(state.sampler.rng.integers(n)) * plan.batch_size
+            visit_numbers(objective, state, order[:cut])
+            state.chosen = last_iterate(state)
+            order = order[cut:]
+        visit_numbers(objective, state, order)
+        state.taken += n
+        state.steps += n
+        state.epoch = state.steps / state.per_epoch
+        state.worth_evaluating = state.length is None and state.taken == state.next_tail
+        if state.taken == state.length:
+            end_try(objective, state)
+        return state
 
     def evaluate(self, objective: Objective, state: StochasticState) -> Evaluation:
-        """P at the output, with the best b if it is free; D at the mean slopes."""
-        return evaluate(objective, state)
+        """P at the output, with the best b if it is free; D at the mean slopes, or better."""
+        w, b = output(state)
+        b, primal, scores = objective.evaluate_primal(w, b)
+        data = objective.data
+        slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
+        alpha = data.map(partial(feasible_alpha, objective.loss, float(b)), objective.y, scores, slopes, visits)
+        own = Evaluation(w, b, primal, objective.lower_bound(alpha))
+        if state.plan.n_iter is not None or data.block is None:
+            return own
+        return improve(objective, state, own, alpha)
 
     def iterate(self, objective: Objective, state: StochasticState) -> tuple[Vector, float]:
         """The output so far: the average, or the best try."""
         return output(state)
-
-    def observe(self, objective: Objective, state: StochasticState, evaluation: Evaluation) -> None:  # noqa: B027  # final
-        """No step depends on an evaluation."""
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------
@@ -182,7 +213,7 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
         kept = previous.iterate
         bias = kept.bias if objective.intercept == "penalized" else 0.0
         b = kept.b if objective.free else 0.0
-        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, nu=kept.nu, bias=bias, b=b)
+        return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, square=kept.square, bias=bias, b=b)
     if plan.w1 is None:
         return np.zeros(d, dtype), Iterate()
     w1 = np.array(plan.w1, dtype)
@@ -193,7 +224,7 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
         raise ValueError(
             f"w1 must lie in the ball that holds w*, of radius {objective.radius:.6g}; its norm is {norm:.6g}"
         )
-    return w1, Iterate(nu=norm * norm)
+    return w1, Iterate(square=norm * norm)
 
 
 def schedule(state: StochasticState, goal: int) -> None:
@@ -205,52 +236,17 @@ def schedule(state: StochasticState, goal: int) -> None:
 def weight_scale(data: Dataset) -> tuple[float, float]:
     """c̄, the mean weight of a row, and the largest cᵢ/c̄."""
     mean = data.total_weight / data.shape[0]
-    return mean, data.reduce(_largest_weight, data.weights, merge=max) / mean
-
-
-def _largest_weight(weight: Weights) -> float:
-    return float(weight.values.max())
+    return mean, float(data.weight_array().max()) / mean
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
 
-def advance(objective: Objective, state: StochasticState) -> StochasticState:
-    """Steps up to the next event: the end of a chunk, a new tail or average, an evaluation, the end of a try."""
-    assert state.sampler is not None
-    plan = state.plan
-    if not objective.data.kernel_rows:
-        refresh_norm(state)
-    if state.taken == state.next_tail:
-        begin_tail(state)
-    if state.taken == state.next_average:
-        reset_average(state)
-    n = max(1, chunk_rows(objective.data) // plan.batch_size)
-    for point in (state.next_tail, state.next_average, state.length):
-        if point is not None and state.taken < point:
-            n = min(n, point - state.taken)
-    order = state.sampler.draw(n * plan.batch_size)
-    # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
-    if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
-        cut = int(state.sampler.rng.integers(n)) * plan.batch_size
-        visit_numbers(objective, state, order[:cut])
-        state.chosen = last_iterate(state)
-        order = order[cut:]
-    visit_numbers(objective, state, order)
-    state.taken += n
-    state.steps += n
-    state.epoch = state.steps / state.per_epoch
-    state.worth_evaluating = state.length is None and state.taken == state.next_tail
-    if state.taken == state.length:
-        end_try(objective, state)
-    return state
-
-
 def refresh_norm(state: StochasticState) -> None:
-    """Compute ν again, so that its rounding does not add up over a long run."""
+    """Compute ‖w‖² again, so that its rounding does not add up over a long run."""
     it = state.iterate
     if np.isfinite(state.settings.radius):
-        state.iterate = it._replace(nu=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
+        state.iterate = it._replace(square=it.a * it.a * (it.bias * it.bias + float(inner(state.v, state.v))))
 
 
 def visit_numbers(objective: Objective, state: StochasticState, numbers: Vector) -> None:
@@ -371,25 +367,10 @@ def output(state: StochasticState) -> tuple[Vector, float]:
     return output_of_try(state) if state.best_try is None else state.best_try[1:]
 
 
-def evaluate(objective: Objective, state: StochasticState) -> Evaluation:
-    """P at the output, with the best b if it is free; D at the mean slopes, or better."""
-    w, b = output(state)
-    b, primal, scores = objective.evaluate_primal(w, b)
-    alpha = mean_slopes(objective, state, scores, b)
-    own = Evaluation(w, b, primal, objective.lower_bound(alpha))
-    if state.plan.n_iter is not None or objective.data.block is None:
-        return own
-    return improve(objective, state, own, alpha)
-
-
-def mean_slopes(objective: Objective, state: StochasticState, scores: Handle, b: float) -> Handle:
+def feasible_alpha(
+    loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector
+) -> None:
     """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits."""
-    data = objective.data
-    slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
-    return data.map(partial(_mean_slopes, objective.loss, float(b)), objective.y, scores, slopes, visits)
-
-
-def _mean_slopes(loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector) -> None:
     sums.slopes(loss, b, y, scores, out)
     np.divide(slopes, visits, out=out, where=visits > 0)
     np.negative(out, out=out)
@@ -399,7 +380,7 @@ def improve(objective: Objective, state: StochasticState, own: Evaluation, alpha
     """The best of P and D at the output and at a dual point better than α, if this may reach the target."""
     gap = relative_gap(own.primal, own.dual)
     sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
-    within_reach = gap <= WITHIN_REACH * state.target or state.taken == state.last
+    within_reach = gap <= IMPROVABLE_GAP * state.target or state.taken == state.last
     if gap <= state.target or not within_reach or sweeps == 0:
         return own
     implied = objective.evaluate_dual(improve_dual(objective, alpha, own.b, sweeps))

@@ -1,4 +1,4 @@
-"""When a run stops, and the sentence that says why."""
+"""Stopping rules, and the message that says why a run has ended."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from primalsvm.solution import Status
 
-# A problem with m·d below this is small: precise solvers solve it to `PRECISE`, whatever `tol` is.
-SMALL = 100_000
+# A problem with m·d below this is small: precise solvers solve it to `SMALL_PROBLEM_TOL`, whatever `tol` is.
+SMALL_PROBLEM = 100_000
 # Small problems are solved to this relative gap.
-PRECISE = 1e-10
+SMALL_PROBLEM_TOL = 1e-10
 # Without `max_iter`, a run may always take this many epochs.
 EPOCHS = 1000
 # Without `max_iter`, a run may always use this many operations (`costs`): a minute or two.
@@ -20,7 +20,7 @@ OPERATIONS_IF_SMALL = 1e9
 
 @dataclass(frozen=True)
 class Stops:
-    """When to stop, and what to show for it.
+    """Stopping rules.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class Stops:
         return EPOCHS if self.max_iter is None else self.max_iter
 
     def small(self, m: int, d: int) -> bool:
-        """Whether precise solvers solve a problem of m rows and d features to `PRECISE`."""
-        return m * d < SMALL and self.certify
+        """Whether precise solvers solve a problem of m rows and d features to `SMALL_PROBLEM_TOL`."""
+        return m * d < SMALL_PROBLEM and self.certify
 
     def exhausted(self, epoch: float, operations: float, small: bool) -> bool:
         """Whether a run has taken what it may take; without operations (0: not counted) its epochs alone decide."""
@@ -68,36 +68,29 @@ class Stops:
         return epoch >= self.epochs and (self.max_iter is not None or operations >= most or operations == 0.0)
 
 
-def sentence(
-    status: Status,
-    epoch: float,
-    relative_gap: float,
-    stops: Stops,
-    *,
-    solution_is_zero: bool = False,
-    tunable: bool = True,
-) -> str:
-    """A sentence about a status: what it means, the figures, and what to do."""
-    if solution_is_zero:
+def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops, *, zero: bool, tunable: bool) -> str:
+    """A sentence about a status: what it means, the figures, and what to do.
+
+    `zero` says that w = 0 is the solution of a one-class problem, `tunable` that the user chooses λ.
+    """
+    if zero:
         return (
             f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution, which is "
             "not informative; use a kernel, features that are not centred, or a larger nu"
         )
-    reached = (
-        f"a relative gap of {relative_gap:.1e}" if np.isfinite(relative_gap) else "an accuracy that was not certified"
-    )
+    reached, short = "an accuracy that was not certified", ""
+    if np.isfinite(relative_gap):
+        reached, short = f"a relative gap of {relative_gap:.1e}", f" > tol {stops.tol:.1e}"
     if status is Status.CONVERGED:
         return f"converged after {epoch:.4g} epochs to {reached}"
     if status is Status.FINISHED:
-        above = np.isfinite(relative_gap) and relative_gap > stops.tol
-        return f"finished after {epoch:.4g} epochs at {reached}" + (f" > tol {stops.tol:.1e}" if above else "")
+        return f"finished after {epoch:.4g} epochs at {reached}{short if relative_gap > stops.tol else ''}"
     if status is Status.EARLY_STOPPING:
         return (
             f"stopped early after {epoch:.4g} epochs: the validation error has not fallen for {stops.patience} "
             f"evaluations (at {reached})"
         )
-    short = f" > tol {stops.tol:.1e}" if np.isfinite(relative_gap) else ""
-    stronger = "" if not tunable else ", or regularise more (a larger lam, a smaller C)"
+    stronger = ", or regularise more (a larger lam, a smaller C)" if tunable else ""
     if status is Status.STALLED:
         advice = "only rounding is left to it; scale the features" + stronger
         return f"stalled after {epoch:.4g} epochs at {reached}{short}: {advice}"

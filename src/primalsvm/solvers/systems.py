@@ -2,15 +2,15 @@
 
     M (δ, δ_b) = (g, g_b),    M = λI + Σ kᵢ (xᵢ, 1)(xᵢ, 1)ᵀ,    kᵢ ≥ 0
 
-A penalised b has λ on the diagonal, a free one 0. `by_features` solves them through a Cholesky factor of M, `RowSystem`
+A penalised b has λ on the diagonal, a free one 0. `by_features` solves them through a Cholesky factor of M, `by_rows`
 through that of a matrix with one equation a row. A factor of M is rounded, and may leave out rows that add very little:
 `conjugate_gradients` corrects its solutions by passes over the rows instead of the matrix. It also solves systems that
 are too large for a factor.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -23,25 +23,21 @@ REFINEMENTS = 2
 # The diagonal of ones is raised by n times the first of these with which the factorisation succeeds.
 RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)
 
-Solve = Callable[[Vector, float], tuple[Vector, float]]
+Operator: TypeAlias = Callable[[Vector, float], tuple[Vector, float]]  # (g, g_b) ↦ (v, v_b)
 
 
-@dataclass(frozen=True)
-class Bordered:
-    """M as a function that multiplies by it, in two passes over the rows. k is a handle."""
+def bordered(problem: Problem, data: Dataset, k: Handle) -> Operator:
+    """M as a function that multiplies by it, in two passes over the rows."""
 
-    problem: Problem
-    data: Dataset
-    k: Handle
-
-    def __call__(self, v: Vector, v_b: float) -> tuple[Vector, float]:
-        """M (v, v_b)."""
-        lam, coefficients = self.problem.lam, self.data.scores(v)
-        total = float(self.data.reduce(partial(_weigh, v_b), self.k, coefficients))
-        out = lam * v + self.data.combine(coefficients, weighted=False)
-        if self.problem.intercept == "none":
+    def product(v: Vector, v_b: float) -> tuple[Vector, float]:
+        coefficients = data.scores(v)
+        total = float(data.reduce(partial(_weigh, v_b), k, coefficients))
+        out = problem.lam * v + data.combine(coefficients, weighted=False)
+        if problem.intercept == "none":
             return out, v_b
-        return out, total + (lam * v_b if self.problem.intercept == "penalized" else 0.0)
+        return out, total + (problem.lam * v_b if problem.intercept == "penalized" else 0.0)
+
+    return product
 
 
 def _weigh(b: float, k: Vector, scores: Vector) -> float:
@@ -52,7 +48,7 @@ def _weigh(b: float, k: Vector, scores: Vector) -> float:
 
 
 def conjugate_gradients(
-    product: Bordered, precondition: Solve, g: Vector, g_b: float, accuracy: float, most: int
+    product: Operator, precondition: Operator, g: Vector, g_b: float, accuracy: float, most: int
 ) -> tuple[Vector, float]:
     """(v, v_b) with M (v, v_b) = (g, g_b), until the preconditioned residual is `accuracy` times as long as at first.
 
@@ -60,7 +56,7 @@ def conjugate_gradients(
     --------
     >>> from primalsvm import Hinge
     >>> from primalsvm.data import as_dataset
-    >>> product = Bordered(Problem(Hinge(), 1.0), as_dataset(np.eye(2)), np.array([1.0, 3.0]))
+    >>> product = bordered(Problem(Hinge(), 1.0), as_dataset(np.eye(2)), np.array([1.0, 3.0]))
     >>> conjugate_gradients(product, lambda g, g_b: (g, g_b), np.array([2.0, 8.0]), 0.0, 1e-12, 9)[0]
     array([1., 2.])
     """
@@ -85,7 +81,7 @@ def conjugate_gradients(
     return v, v_b
 
 
-def by_features(problem: Problem, data: Dataset, k: Handle) -> Solve:
+def by_features(problem: Problem, data: Dataset, k: Handle) -> Operator:
     """M⁻¹ by d + 1 equations."""
     d = data.shape[1]
     matrix = data.gram(k)
@@ -96,57 +92,47 @@ def by_features(problem: Problem, data: Dataset, k: Handle) -> Solve:
         matrix[d, d] += problem.lam
     inverse = factorise(matrix)
 
-    def solve(g: Vector, g_b: float) -> tuple[Vector, float]:
+    def bordered_inverse(g: Vector, g_b: float) -> tuple[Vector, float]:
         found = inverse(np.append(g, g_b))
         return found[:d], float(found[d])
 
-    return solve
+    return bordered_inverse
 
 
-@dataclass(frozen=True)
-class RowSystem:
-    """One equation a row, for the coefficients q with Σ qᵢ xᵢ = λ δ.
+def by_rows(problem: Problem, products: Vector, k: Vector) -> Operator:
+    """(r, g_b) ↦ (q, δ_b) by one equation a row, for the coefficients q with Σ qᵢ xᵢ = λ δ.
 
         q/k + K q/λ + δ_b = r,    Σ qᵢ = g_b  (of a penalised b: λ δ_b + g_b),    Kᵢⱼ = ⟨xᵢ, xⱼ⟩
 
-    With q = S z and S = diag(√k) the matrix is I + S K S/λ. Rows with kᵢ = 0 have qᵢ = 0.
+    With q = S z and S = diag(√k) the matrix is I + S K S/λ. Rows with kᵢ = 0 have qᵢ = 0. `products` is the lower
+    triangle of K.
     """
+    lam, roots = problem.lam, np.sqrt(k)
+    n = roots.shape[0]
+    matrix = products * (roots[:, None] / lam)
+    matrix *= roots
+    matrix[np.arange(n), np.arange(n)] += 1.0
+    inverse = factorise(matrix)
 
-    problem: Problem
-    products: Vector  # K, the lower triangle
-    k: Vector
+    def refined(right: Vector) -> Vector:
+        """inverse(right), corrected."""
+        z = inverse(right)
+        for _ in range(REFINEMENTS):
+            product = z + roots * scipy.linalg.blas.dsymv(1.0 / lam, products, roots * z, lower=1)
+            z = z + inverse(right - product)
+        return z
 
-    def solver(self) -> Callable[[Vector, float], tuple[Vector, float]]:
-        """(r, g_b) ↦ (q, δ_b)."""
-        lam, roots = self.problem.lam, np.sqrt(self.k)
-        n = roots.shape[0]
-        matrix = self.products * (roots[:, None] / lam)
-        matrix *= roots
-        matrix[np.arange(n), np.arange(n)] += 1.0
-        inverse = factorise(matrix)
+    from_b = refined(roots) if problem.intercept != "none" else roots
 
-        def product(z: Vector) -> Vector:
-            found: Vector = z + roots * scipy.linalg.blas.dsymv(1.0 / lam, self.products, roots * z, lower=1)
-            return found
+    def row_inverse(r: Vector, g_b: float) -> tuple[Vector, float]:
+        z = refined(roots * r)
+        if problem.intercept == "none":
+            return roots * z, 0.0
+        own = lam if problem.intercept == "penalized" else 0.0
+        step_b = (float(inner(roots, z)) - g_b) / (own + float(inner(roots, from_b)))
+        return roots * (z - step_b * from_b), step_b
 
-        def exact(right: Vector) -> Vector:
-            """inverse(right), corrected."""
-            z = inverse(right)
-            for _ in range(REFINEMENTS):
-                z = z + inverse(right - product(z))
-            return z
-
-        from_b = exact(roots) if self.problem.intercept != "none" else roots
-
-        def solve(r: Vector, g_b: float) -> tuple[Vector, float]:
-            z = exact(roots * r)
-            if self.problem.intercept == "none":
-                return roots * z, 0.0
-            own = lam if self.problem.intercept == "penalized" else 0.0
-            step_b = (float(inner(roots, z)) - g_b) / (own + float(inner(roots, from_b)))
-            return roots * (z - step_b * from_b), step_b
-
-        return solve
+    return row_inverse
 
 
 def factorise(matrix: Vector) -> Callable[[Vector], Vector]:
@@ -172,8 +158,8 @@ def factorise(matrix: Vector) -> Callable[[Vector], Vector]:
     else:
         raise np.linalg.LinAlgError("the matrix is not positive definite")
 
-    def solve(x: Vector) -> Vector:
+    def inverse(x: Vector) -> Vector:
         found: Vector = scale * scipy.linalg.lapack.dpotrs(factor, scale * x, lower=1)[0]
         return found
 
-    return solve
+    return inverse

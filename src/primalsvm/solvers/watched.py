@@ -1,11 +1,7 @@
-"""A solver that is evaluated more often than it asks for: for pictures and studies of its convergence."""
+"""A solver that is evaluated more often than it asks for: for plots and studies of convergence."""
 
 from dataclasses import dataclass
 from typing import Any
-
-from primalsvm.data import Vector
-from primalsvm.objective import Evaluation
-from primalsvm.solvers.protocol import Point, Run, Solver, Traits
 
 
 @dataclass(frozen=True)
@@ -26,22 +22,8 @@ class Watched:
     array([1., 2., 3.])
     """
 
-    solver: Solver
+    solver: Any
     epochs: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """As the solver."""
-        return self.solver.name
-
-    @property
-    def traits(self) -> Traits:
-        """As the solver."""
-        return self.solver.traits
-
-    def start(self, objective: Any, run: Run, previous: Any = None) -> Any:
-        """As the solver."""
-        return self.solver.start(objective, run, previous)
 
     def advance(self, objective: Any, state: Any) -> Any:
         """As the solver; an evaluation is due when one of the epochs has just ended."""
@@ -50,26 +32,8 @@ class Watched:
         state.worth_evaluating |= any(before < epoch <= state.epoch for epoch in self.epochs)
         return state
 
-    def evaluate(self, objective: Any, state: Any) -> Evaluation:
-        """As the solver."""
-        return self.solver.evaluate(objective, state)
-
-    def iterate(self, objective: Any, state: Any) -> tuple[Vector, float]:
-        """As the solver."""
-        return self.solver.iterate(objective, state)
-
-    def observe(self, objective: Any, state: Any, evaluation: Evaluation) -> None:
-        """As the solver."""
-        self.solver.observe(objective, state, evaluation)
-
-    def hand_over(self, objective: Any, state: Any) -> Point:
-        """As the solver, if it can."""
-        solver: Any = self.solver
-        point: Point = solver.hand_over(objective, state)
-        return point
-
-    def path_start(self, state: Any, memory: Any, lam: float) -> tuple[Any, Any]:
-        """As the solver, if it can."""
-        solver: Any = self.solver
-        found: tuple[Any, Any] = solver.path_start(state, memory, lam)
-        return found
+    def __getattr__(self, name: str) -> Any:
+        """All else is that of the solver."""
+        if name == "solver" or name.startswith("__"):  # while a copy is made, there is no solver yet
+            raise AttributeError(name)
+        return getattr(self.solver, name)

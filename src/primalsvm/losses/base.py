@@ -1,0 +1,35 @@
+"""Base classes of losses."""
+
+import math
+from typing import Any, NamedTuple
+
+
+class Piece(NamedTuple):
+    """max over 0 ≤ a ≤ u of  a (t − σ p) − κ/2 a², a function of the score p. Each may be an array, a number a row."""
+
+    sign: Any  # σ: ±1
+    target: Any  # t
+    upper: Any  # u, or inf
+    quadratic: Any  # κ; positive where u is infinite
+
+
+class NoParameters(NamedTuple):
+    """The parameters of a loss that has none."""
+
+
+class LossDefaults:
+    """The properties of a piecewise linear loss with slopes of at most 1; other losses override them.
+
+    A loss derives from a NamedTuple of its parameters, which Numba compiles, and from this class.
+    """
+
+    @property
+    def slope_bound(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        return math.inf
+
+    def conjugate_curvature(self, a: float, y: float) -> float:
+        return 0.0
