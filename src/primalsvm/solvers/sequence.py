@@ -3,7 +3,7 @@
     repeat: advance the present solver
         at operations W₁, W₂, … (each 1.5 times the last), with the gap that the solver estimates:
             remaining = forecast of the operations that it still needs
-            if remaining > `budget`: the next solver starts from its point
+            if remaining > `budget`, twice in a row: the next solver starts from its point
 
 `budget` is about what the following solvers would need from there. Even if all forecasts were wrong, and a solver were
 left only after it had used up its budget, a sequence of two would take at most twice as long as the better one.
@@ -71,6 +71,7 @@ class StageProgress:
     before: Member  # totals of the solvers that have handed it over
     next_mark: float  # operations of the present solver at its next mark
     mark: Mark | None = None  # the last mark
+    doubtful: bool = False  # the forecast at the last mark exceeded the budget
     too_slow: bool = False  # it would take longer than the solvers that follow
     leaving: bool = False  # the next call of `advance` hands it over
 
@@ -183,7 +184,9 @@ class SolverSequence:
             return progress.too_slow
         before, mark = progress.mark, Mark(inner.operations, inner.primal, inner.dual)
         progress.mark, progress.next_mark = mark, MARK_RATIO * inner.operations
-        return before is not None and forecast(before, mark, state.target) > stage.budget
+        doubted = progress.doubtful  # one bad forecast may be chance: the estimates of P and D fluctuate
+        progress.doubtful = before is not None and forecast(before, mark, state.target) > stage.budget
+        return doubted and progress.doubtful
 
     def _hand_over_leaving(self, objectives: Any, state: SequenceState) -> None:
         """Store the points of the problems that leave; start the next solver when the present one has none left."""
