@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from primalsvm import DualAscent, Hinge, InteriorPoint, Newton, Problem, Status, solve
+from primalsvm.solvers import sequence
 from primalsvm.solvers.sequence import Mark, SolverSequence, Stage, forecast
 from tests.reference import noisy
 
@@ -81,6 +82,20 @@ def test_early_stopping_gives_the_next_solver_its_chance():
 def test_it_ends_without_certificates_too(solvers):
     found = solve(PROBLEM, HARD, Y, solver=handing_over(*solvers), certify=False, max_iter=5000)
     assert found.status is Status.FINISHED and found.certificate is None
+
+
+def test_one_bad_forecast_may_be_chance(monkeypatch):
+    forecasts = [1e30, 0.0, 1e30, 1e30]
+    asked = []
+
+    def forecast_of(before, now, target):
+        asked.append(now.operations)
+        return forecasts[min(len(asked), len(forecasts)) - 1]
+
+    monkeypatch.setattr(sequence, "forecast", forecast_of)
+    both = SolverSequence((Stage(DualAscent(), 1e12, 1.0), Stage(Newton())))
+    found = solve(PROBLEM, HARD, Y, solver=both)
+    assert len(asked) == 4 and set(found.trace["solver"]) == {"dual_ascent", "newton"}
 
 
 def test_the_same_bits_every_time():
