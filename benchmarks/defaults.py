@@ -13,7 +13,9 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -59,9 +61,9 @@ ABOVE, MEAN, FACTOR, GRACE, HOUR = 3, 1.2, 2.0, 0.05, 3600.0
 
 ABOUT = (
     "Fits with nothing given but C (0.01, 1, 100, 10,000) or, of one class, ν (0.01, 0.1, 0.5), and `random_state=0`, "
-    f"to the default `tol` = {TOL:g}; `n_jobs` as by default, which leaves BLAS its threads. *Gap* is the relative "
-    "duality gap, of several classes the worst. A one-class problem whose rows surround the origin has P* = 0, which "
-    "no gap is small beside: proving it counts as solved. A fit is stopped after "
+    f"to the default `tol` = {TOL:g}, on one core: as many data sets at a time as there are cores, with one thread of "
+    "BLAS each. *Gap* is the relative duality gap, of several classes the worst. A one-class problem whose rows "
+    "surround the origin has P* = 0, which no gap is small beside: proving it counts as solved. A fit is stopped after "
     f"{LONGEST:g} s, and then counts as unsolved.\n\n"
     "*Own solvers* are ours, each alone on the same cell, where it applies and one step of it does not take minutes, "
     f"stopped after {PATIENCE:g} × the seconds of the defaults (at least {LEAST_SECONDS:g} s; {PATIENCE_LONG:g} × if "
@@ -386,38 +388,82 @@ def measure_cell(task: Task, value: float, limits: Limits, peer: Peer) -> dict[s
     return cell
 
 
+def cells_of(name: str, limits: Limits, peer: Peer, compiled: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """The cells of a data set, each as soon as it is measured."""
+    task = Task(name, DATASETS[name].estimator, *DATASETS[name].load())
+    task = task if limits.rows is None else task.first(limits.rows)
+    warm_up(task, compiled)
+    for value in limits.nus if task.parameter == "nu" else limits.Cs:
+        yield measure_cell(task, value, limits, peer)
+
+
 def measure_all(names: Iterable[str], limits: Limits, console: Console) -> list[dict[str, Any]]:
-    """The cells of these data sets, each told as soon as it is measured."""
+    """The cells of these data sets, one data set after the other in this process."""
+    begin_table(console)
     cells: list[dict[str, Any]] = []
-    compiled: set[tuple[Any, ...]] = set()
-    peer = Peer(limits.peer_iterations)
-    if os.getloadavg()[0] > BUSY:
-        console.print("[yellow]others are at work here: threads of BLAS wait for each other, and seconds mean little")
-    console.print(line(HEADER), style="bold", soft_wrap=True)
+    peer, compiled = Peer(limits.peer_iterations), set[tuple[Any, ...]]()
     try:
         for name in names:
-            task = Task(name, DATASETS[name].estimator, *DATASETS[name].load())
-            task = task if limits.rows is None else task.first(limits.rows)
-            console.print(f"{name}: {DATASETS[name].why}; {size(task)}", style="dim", soft_wrap=True)
-            warm_up(task, compiled)
-            for value in limits.nus if task.parameter == "nu" else limits.Cs:
-                cells.append(measure_cell(task, value, limits, peer))
-                style = None if cells[-1]["auto"]["solved"] else "red"
-                console.print(line(described(cells[-1])), style=style, soft_wrap=True)
+            for cell in cells_of(name, limits, peer, compiled):
+                cells.append(cell)
+                print_cell(console, cell)
     finally:
         peer.end()
     return cells
 
 
+def measure_on_every_core(names: Sequence[str], limits: Limits, console: Console) -> list[dict[str, Any]]:
+    """The cells of these data sets, a process for each core, with one thread of BLAS."""
+    begin_table(console)
+    start, cores = multiprocessing.get_context("spawn"), sorted(os.sched_getaffinity(0))
+    free = start.Queue()
+    for core in cores:
+        free.put(core)
+    every: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(len(cores), start, initializer=take_core, initargs=(free,)) as pool:
+        for cells in pool.map(partial(measure_one, limits), names):
+            every += cells
+            for cell in cells:
+                print_cell(console, cell)
+    return every
+
+
+def take_core(free: Any) -> None:
+    """Keep this process, and those that it starts, on a core of its own."""
+    os.sched_setaffinity(0, {free.get()})
+
+
+def measure_one(limits: Limits, name: str) -> list[dict[str, Any]]:
+    """All cells of a data set."""
+    peer = Peer(limits.peer_iterations)
+    try:
+        with threadpool_limits(1):
+            return list(cells_of(name, limits, peer, set()))
+    finally:
+        peer.end()
+
+
+def begin_table(console: Console) -> None:
+    """Print the header."""
+    if os.getloadavg()[0] > BUSY:
+        console.print("[yellow]others are at work here: seconds mean little")
+    console.print(line(HEADER), style="bold", soft_wrap=True)
+
+
+def print_cell(console: Console, cell: dict[str, Any]) -> None:
+    """Print a cell."""
+    console.print(line(described(cell)), style=None if cell["auto"]["solved"] else "red", soft_wrap=True)
+
+
 def measure(options: Options, console: Console) -> dict[str, Any]:
-    """All data sets; the quick form has the first rows of some."""
+    """All data sets, as many at a time as there are cores; the quick form has the first rows of some."""
     begin = time.perf_counter()
     if options.quick:
         limits = Limits(QUICK_CS, QUICK_NUS, options.repeats, QUICK_ROWS, 0.2, peer_iterations=1_000)
         with threadpool_limits(1):  # others may be at work: tests run side by side
             cells = measure_all(QUICK, limits, console)
     else:
-        cells = measure_all(DATASETS, Limits(repeats=options.repeats), console)
+        cells = measure_on_every_core(tuple(DATASETS), Limits(repeats=options.repeats), console)
     return {"seconds": time.perf_counter() - begin, "cells": cells}
 
 

@@ -1,5 +1,7 @@
 """Shared settings: properties are checked on the same examples every run, however long a first compilation takes."""
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -9,6 +11,10 @@ settings.register_profile(
     "primalsvm", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("primalsvm")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
