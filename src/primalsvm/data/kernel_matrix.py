@@ -1,7 +1,8 @@
-"""Rows of a whole kernel matrix, which stand for φ(xᵢ): computed in blocks, and kept within a budget.
+"""Rows of a whole kernel matrix, which stand for φ(xᵢ): computed in tiles, and kept within a budget.
 
-The first rows that are read are kept. Keeping the latest rows instead would not help a solver that visits all rows
-again and again: a row would be dropped before its next visit.
+A vector of weights is one of coefficients β; only rows with a coefficient, the support vectors, are visited for scores.
+`KeptRows` keeps the first rows that are read: for a solver that visits all rows again and again, keeping the latest
+instead would drop a row before its next visit. `KernelColumns` keeps the latest, for solvers that visit few rows often.
 """
 
 import threading
@@ -11,9 +12,15 @@ import numpy as np
 
 from primalsvm.data.blocks import Block, Vector, Weights
 from primalsvm.data.dataset import Handle
+from primalsvm.data.dense import Dense
 from primalsvm.data.kernel_rows import KernelRows, refuse_features
 from primalsvm.data.reads import Computed
 from primalsvm.data.threads import ThreadPool
+
+# A kernel matrix of at most this many rows is computed as a whole, in double precision: 200 MB.
+WHOLE = 5_000
+# Rows and points of a tile: its values stay in the cache while they are computed and used.
+TILE_ROWS, TILE_POINTS = 256, 1024
 
 
 class KernelMatrix(Computed):
@@ -21,7 +28,7 @@ class KernelMatrix(Computed):
 
     Parameters
     ----------
-    kernel : has `between(rows, points)`, the matrix of k
+    kernel : has `between(rows, points)`, the matrix of k, and `take(numbers)`
     rows, points : the training set, as a block and as the kernel's points
     budget : bytes of rows that may be kept
     """
@@ -31,12 +38,59 @@ class KernelMatrix(Computed):
     ) -> None:
         m = rows.shape[0]
         super().__init__((m, m), points.columns.dtype, weights, threads)
-        self.kernel, self.rows, self.points = kernel, rows, points
+        self.kernel, self.rows, self.points, self.budget = kernel, rows, points, budget
         self.kept = KeptRows(m, self.dtype, budget)  # shared with `with_weights` and `with_threads`
+        self._whole: Vector | None = None
 
     @property
     def kernel_rows(self) -> bool:
         return True
+
+    @property
+    def sparse_rows(self) -> bool:
+        """Whether the rows of the training set are sparse."""
+        return self.rows.sparse
+
+    @property
+    def whole(self) -> Vector | None:
+        """The matrix in double precision, if it is small."""
+        m = self.shape[0]
+        if self._whole is None and m <= WHOLE and 8.0 * m * m <= self.budget:
+            out = np.empty((m, m))
+            self._tiles(np.arange(m), lambda rows, points, values: _assign(out[rows, points], values))
+            self._whole = out
+        return self._whole
+
+    def scores(self, W: Vector) -> Handle:
+        """Σⱼ βⱼ k(xⱼ, xᵢ) over the support vectors j, summed in double precision."""
+        B = np.atleast_2d(W)
+        support = np.flatnonzero(B.any(axis=0))
+        coefficients = np.ascontiguousarray(B[:, support].T)
+        if self._whole is not None:
+            found = self._whole[:, support] @ coefficients
+        else:
+            found = np.zeros((self.shape[0], B.shape[0]))
+
+            def add(rows: slice, points: slice, values: Vector) -> None:
+                found[rows] += values @ coefficients[points]
+
+            self._tiles(support, add)
+        return found[:, 0] if W.ndim == 1 else np.asfortranarray(found)
+
+    def _tiles(self, support: Vector, use: Any) -> None:
+        """`use(rows, points, values)` for the tiles of the columns of some points; rows are shared by the threads."""
+        kernel, points = self.kernel.take(support), self.points.take(support)
+
+        def work(start: int, stop: int) -> None:
+            for i in range(start, stop, TILE_ROWS):
+                rows = slice(i, min(i + TILE_ROWS, stop))
+                block = self.rows.between(rows.start, rows.stop)
+                for j in range(0, support.shape[0], TILE_POINTS):
+                    some = slice(j, min(j + TILE_POINTS, support.shape[0]))
+                    use(rows, some, kernel.take(some).between(block, points.take(some)))
+
+        with self.threads.blas_limited(working=True):
+            self.threads.run(work, list(self.threads.ranges(self.shape[0])))
 
     def combine(self, alpha: Handle, weighted: bool = True) -> Vector:
         """The coefficients of Σ cᵢ αᵢ φ(xᵢ), for which no row is needed."""
@@ -61,6 +115,21 @@ class KernelMatrix(Computed):
             out[missing] = found[inverse]
             self.kept.add(new, found)
         return out
+
+    def diagonal_values(self) -> Vector:
+        """k(xᵢ, xᵢ) of every row."""
+        m = self.shape[0]
+        out = np.empty(m)
+        step = 64  # a block on the diagonal has as many values as are needed times this
+        for first in range(0, m, step):
+            some = slice(first, min(first + step, m))
+            block = self.rows.between(some.start, some.stop)
+            out[some] = np.diagonal(self.kernel.take(some).between(block, self.points.take(some)))
+        return out
+
+
+def _assign(out: Vector, values: Vector) -> None:
+    out[...] = values
 
 
 class KeptRows:
@@ -87,3 +156,72 @@ class KeptRows:
             self.values[self.count : self.count + fresh.shape[0]] = values[fresh]
             self.place[numbers[fresh]] = np.arange(self.count, self.count + fresh.shape[0])
             self.count += fresh.shape[0]
+
+
+class KernelColumns:
+    """Columns of a kernel matrix at the active rows, in single precision; the least recently used are dropped.
+
+    Of a matrix that is small, all of it, in double precision.
+
+    Parameters
+    ----------
+    matrix : the kernel matrix
+    active : numbers of the rows at which columns are needed
+    capacity : the number of columns that are kept
+    """
+
+    def __init__(self, matrix: KernelMatrix, active: Vector, capacity: int) -> None:
+        m = matrix.shape[0]
+        self.matrix, self.active = matrix, active
+        self.computed = 0  # columns computed so far
+        self.whole = matrix.whole is not None
+        if self.whole:
+            self.values = matrix.whole if active.shape[0] == m else matrix.whole[:, active]
+            return
+        self.values = np.empty((min(m, capacity), active.shape[0]), np.float32)
+        self.place = np.full(m, -1)  # of the column of row i in `values`; −1: it is not kept
+        self.owner = np.full(self.values.shape[0], -1)
+        self.used = np.zeros(self.values.shape[0], np.int64)  # the time of the last use
+        self.time = 0
+        self.kernel = matrix.kernel.take(active)
+        columns = matrix.points.columns[:, active]
+        self.centre = None
+        if matrix.kernel.shift_invariant and not matrix.sparse_rows:
+            self.centre = columns.mean(axis=1)
+            columns = columns - self.centre[:, None]
+        columns = np.ascontiguousarray(columns, np.float32)
+        self.points = type(matrix.points)(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
+
+    def places(self, numbers: Vector) -> Vector:
+        """The places of some columns in `values`; columns that are missing are computed."""
+        if self.whole:
+            return numbers
+        self.time += 1
+        missing = numbers[self.place[numbers] < 0]
+        self.used[self.place[numbers[self.place[numbers] >= 0]]] = self.time
+        if missing.size:
+            oldest = np.argsort(self.used, kind="stable")[: missing.size]
+            dropped = self.owner[oldest]
+            self.place[dropped[dropped >= 0]] = -1
+            self.owner[oldest], self.place[missing], self.used[oldest] = missing, oldest, self.time
+            self._compute(missing, oldest)
+        return self.place[numbers]
+
+    def _compute(self, numbers: Vector, places: Vector) -> None:
+        self.computed += numbers.shape[0]
+        matrix, threads = self.matrix, self.matrix.threads
+        block = matrix.rows.take(numbers)
+        if not block.sparse:
+            values = block.matrix().astype(np.float64, copy=False)
+            block = Dense((values if self.centre is None else values - self.centre).astype(np.float32))
+
+        def work(start: int, stop: int) -> None:
+            for j in range(start, stop, TILE_POINTS):
+                some = slice(j, min(j + TILE_POINTS, stop))
+                kernel, points = self.kernel.take(some), self.points.take(some)
+                for i in range(0, numbers.shape[0], TILE_ROWS):
+                    rows = block.between(i, min(i + TILE_ROWS, numbers.shape[0]))
+                    self.values[places[i : i + TILE_ROWS], some] = kernel.between(rows, points)
+
+        with threads.blas_limited(working=True):
+            threads.run(work, list(threads.ranges(self.active.shape[0])))

@@ -25,7 +25,7 @@ from primalsvm.estimators.transformers import (
     points_of,
 )
 from primalsvm.maps.features import mapped_dataset, stream_features
-from primalsvm.maps.kernels import Precomputed, precision_for
+from primalsvm.maps.kernels import Precomputed
 from primalsvm.maps.nystroem import KernelValues
 from primalsvm.memory import check_fits
 from primalsvm.options import check_choice
@@ -37,6 +37,7 @@ from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.policy import choose, choose_mapped, choose_out_of_core
 from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.several import Several
+from primalsvm.solvers.working_sets import WorkingSets
 from primalsvm.sources.reader import out_of_core
 
 VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (measured: 3 to 9)
@@ -139,7 +140,7 @@ class KernelFeatures:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
             check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
             kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
-            return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, precision_for(rows.data.block)))
+            return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, np.dtype(np.float64)))
         approximation = approximation_of(estimator)
         own_seed = getattr(estimator.approximation, "random_state", None)
         parameters = {"n_features": n, **approximation.get_params(), "random_state": own_seed}
@@ -282,7 +283,7 @@ class KernelMatrixRows:
     points: Any  # the training rows as points of the kernel
 
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
-        return Several(KernelPegasos(exact_solver(estimator)))
+        return Several(exact_solver(estimator))
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> KernelMatrix:
         data, budget = training.data, memory_budget(estimator)
@@ -305,10 +306,17 @@ def is_exact(estimator: Any) -> bool:
     return isinstance(estimator.approximation, str) and estimator.approximation == "exact"
 
 
-def exact_solver(estimator: Any) -> Pegasos:
-    """The options of kernelised Pegasos."""
+def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:
+    """The solver of an exact kernel machine."""
     given = estimator.solver
-    solver = Pegasos() if isinstance(given, str) and given in ("auto", "pegasos") else given
+    if isinstance(given, str) and given in ("auto", "working_sets"):
+        return WorkingSets()
+    if isinstance(given, WorkingSets):
+        return given
+    solver = Pegasos() if isinstance(given, str) and given == "pegasos" else given
     if not isinstance(solver, Pegasos) or solver.w1 is not None:
-        raise ValueError("approximation='exact' needs solver='pegasos' or a Pegasos object without w1")
-    return solver
+        raise ValueError(
+            "approximation='exact' needs solver='auto', 'working_sets' or 'pegasos', or a WorkingSets object or a "
+            "Pegasos object without w1"
+        )
+    return KernelPegasos(solver)

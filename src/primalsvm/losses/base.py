@@ -3,6 +3,9 @@
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 
 class Piece(NamedTuple):
     """max over 0 ≤ a ≤ u of  a (t − σ p) − κ/2 a², a function of the score p. Each may be an array, a number a row."""
@@ -11,6 +14,19 @@ class Piece(NamedTuple):
     target: Any  # t
     upper: Any  # u, or inf
     quadratic: Any  # κ; positive where u is infinite
+
+
+def pieces_of(loss: Any, y: npt.NDArray[Any]) -> Piece:
+    """The pieces of every row's loss: arrays with a row per piece, a column per sample.
+
+    Examples
+    --------
+    >>> from primalsvm import Hinge
+    >>> pieces_of(Hinge(), np.array([1.0, -1.0])).sign
+    array([[ 1., -1.]])
+    """
+    found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in loss.quadratic_pieces(y)]
+    return Piece(*np.stack(found, axis=1))
 
 
 class NoParameters(NamedTuple):

@@ -15,7 +15,7 @@ products of dense rows.
 
 from collections.abc import Callable as Function
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,10 @@ class Points(NamedTuple):
     columns: Matrix  # n × s, C-contiguous, float32 or float64
     squared_norms: Vector  # ‖t‖²
     centre: Vector | None = None  # that is subtracted from the columns, and from rows
+
+    def take(self, chosen: Any) -> "Points":
+        """Some of the points."""
+        return Points(self.columns[:, chosen], self.squared_norms[chosen], self.centre)
 
 
 def as_points(values: Matrix, precision: np.dtype[Any] | None = None, centred: bool = False) -> Points:
@@ -60,6 +64,19 @@ class Kernel(Protocol):
 
     def between(self, rows: Block, points: Points) -> Matrix:
         """k(xᵢ, tⱼ) for every row and point, in the precision of the points."""
+
+    def take(self, chosen: Any) -> "Kernel":
+        """The kernel for some of the points."""
+
+
+class OfPoints:
+    """A kernel that does not depend on which points it is for."""
+
+    shift_invariant: ClassVar[bool] = False  # whether k(s + c, t + c) = k(s, t); then rounding is less near the origin
+
+    def take(self, chosen: Any) -> Any:
+        """The kernel for some of the points: the same."""
+        return self
 
 
 # ---- sums over features ----------------------------------------------------------------------------------------------
@@ -169,7 +186,7 @@ def gaussian_exponents(inner_products, of_rows, of_points, gamma):  # type: igno
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(OfPoints):
     """exp(−γ ‖s − t‖²), eq. (18) of ASSET with γ = 1/(2σ²).
 
     Examples
@@ -181,6 +198,7 @@ class Gaussian:
     """
 
     gamma: float
+    shift_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
@@ -200,7 +218,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Laplacian:
+class Laplacian(OfPoints):
     """exp(−γ ‖s − t‖₁)."""
 
     gamma: float
@@ -214,7 +232,7 @@ class Laplacian:
 
 
 @dataclass(frozen=True)
-class ChiSquared:
+class ChiSquared(OfPoints):
     """exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)) for nonnegative features."""
 
     gamma: float
@@ -231,7 +249,7 @@ class ChiSquared:
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(OfPoints):
     """(γ ⟨s, t⟩ + c₀)^degree."""
 
     degree: int
@@ -253,7 +271,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(OfPoints):
     """⟨s, t⟩."""
 
     def between(self, rows: Block, points: Points) -> Matrix:
@@ -262,7 +280,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Callable:
+class Callable(OfPoints):
     """A function of two matrices that returns the matrix of k(x, y) of their rows, as in scikit-learn's SVC."""
 
     function: Function[[Any, Any], Any]
@@ -286,6 +304,7 @@ class Precomputed:
     """The rows are rows of the kernel matrix; the points are given by the indices of its columns."""
 
     columns: Vector
+    shift_invariant: ClassVar[bool] = False
 
     def between(self, rows: Block, points: Points) -> Matrix:
         """The columns of the points."""
@@ -293,6 +312,10 @@ class Precomputed:
             raise ValueError("a precomputed kernel must be a dense matrix")
         found: Matrix = rows.matrix()[:, self.columns].astype(points.columns.dtype, copy=False)
         return found
+
+    def take(self, chosen: Any) -> "Precomputed":
+        """The columns of some of the points."""
+        return Precomputed(self.columns[chosen])
 
 
 def precision_for(rows: Block) -> np.dtype[Any]:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from primalsvm.data import Vector, inner
-from primalsvm.losses.base import Piece
+from primalsvm.losses.base import Piece, pieces_of
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
@@ -221,19 +221,6 @@ class InteriorPoint:
     def iterate(self, objective: Objective, state: InteriorState) -> tuple[Vector, float]:
         """(w, b)."""
         return state.w.copy(), state.b
-
-
-def pieces_of(loss: Any, y: Vector) -> Piece:
-    """The pieces of every row's loss: arrays with a row per piece, a column per sample.
-
-    Examples
-    --------
-    >>> from primalsvm import Hinge
-    >>> pieces_of(Hinge(), np.array([1.0, -1.0])).sign
-    array([[ 1., -1.]])
-    """
-    found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in loss.quadratic_pieces(y)]
-    return Piece(*np.stack(found, axis=1))
 
 
 def alpha_of(pieces: Piece, a: Vector) -> Vector:

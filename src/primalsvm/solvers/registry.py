@@ -28,8 +28,9 @@ from primalsvm.solvers.several import LastStage, SeveralState
 from primalsvm.solvers.steps import Iterate, Settings, Tail
 from primalsvm.solvers.stochastic import Bucket, Plan, StochasticState
 from primalsvm.solvers.watched import Watched
+from primalsvm.solvers.working_sets import WorkingSets, WorkingSetState
 
-SPECIAL = (BlockAscent, CuttingPlanes, JointAscent, KernelPegasos, PairPegasos, Watched)  # are not chosen by name
+SPECIAL = (BlockAscent, CuttingPlanes, JointAscent, KernelPegasos, PairPegasos, Watched, WorkingSets)  # are not chosen by name
 SOLVERS: dict[str, Any] = {  # by the names of their classes
     kind.__name__: kind for kind in (Asset, DualAscent, InteriorPoint, Newton, Pegasos, *SPECIAL)
 }
@@ -39,7 +40,7 @@ STATES: dict[str, type] = {
         *(DualState, BlockState, WorkingSet, VisitedRows, Shrinking),
         *(JointState, Group),
         *(NewtonState, View, Sample, Proximal, Curvature),
-        InteriorState,
+        *(InteriorState, WorkingSetState),
         *(StochasticState, Plan, Sampler, Settings, Iterate, Tail, Bucket),
         *(CuttingState, Planes),
         *(SeveralState, SequenceState, StageProgress, Mark, LastStage),
