@@ -33,7 +33,7 @@ from primalsvm.data.inputs import (
     check_columns,
     is_block,
 )
-from primalsvm.data.kernel_matrix import KernelColumns, KernelMatrix
+from primalsvm.data.kernel_matrix import KernelColumns, KernelMatrix, add_kernel_scores
 from primalsvm.data.local import LocalDataset
 from primalsvm.data.mapped import FeatureMap, Mapped
 from primalsvm.data.out_of_core import OutOfCore, Reader
@@ -64,6 +64,7 @@ __all__ = [
     "Weights",
     "Whitened",
     "add",
+    "add_kernel_scores",
     "as_block",
     "as_dataset",
     "as_multiplicity",

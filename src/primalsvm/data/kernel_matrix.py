@@ -6,6 +6,8 @@ instead would drop a row before its next visit. `KernelColumns` keeps the latest
 """
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +59,7 @@ class KernelMatrix(Computed):
         m = self.shape[0]
         if self._whole is None and m <= WHOLE and 8.0 * m * m <= self.budget:
             out = np.empty((m, m))
-            self._tiles(np.arange(m), lambda rows, points, values: _assign(out[rows, points], values))
+            for_tiles(self.kernel, self.rows, self.points, self.threads, partial(_assign, out))
             self._whole = out
         return self._whole
 
@@ -70,27 +72,10 @@ class KernelMatrix(Computed):
             found = self._whole[:, support] @ coefficients
         else:
             found = np.zeros((self.shape[0], B.shape[0]))
-
-            def add(rows: slice, points: slice, values: Vector) -> None:
-                found[rows] += values @ coefficients[points]
-
-            self._tiles(support, add)
+            add_kernel_scores(
+                self.kernel.take(support), self.rows, self.points.take(support), coefficients, self.threads, found
+            )
         return found[:, 0] if W.ndim == 1 else np.asfortranarray(found)
-
-    def _tiles(self, support: Vector, use: Any) -> None:
-        """`use(rows, points, values)` for the tiles of the columns of some points; rows are shared by the threads."""
-        kernel, points = self.kernel.take(support), self.points.take(support)
-
-        def work(start: int, stop: int) -> None:
-            for i in range(start, stop, TILE_ROWS):
-                rows = slice(i, min(i + TILE_ROWS, stop))
-                block = self.rows.between(rows.start, rows.stop)
-                for j in range(0, support.shape[0], TILE_POINTS):
-                    some = slice(j, min(j + TILE_POINTS, support.shape[0]))
-                    use(rows, some, kernel.take(some).between(block, points.take(some)))
-
-        with self.threads.blas_limited(working=True):
-            self.threads.run(work, list(self.threads.ranges(self.shape[0])))
 
     def combine(self, alpha: Handle, weighted: bool = True) -> Vector:
         """The coefficients of Σ cᵢ αᵢ φ(xᵢ), for which no row is needed."""
@@ -101,6 +86,15 @@ class KernelMatrix(Computed):
 
     def gram(self, h: Handle, single: bool = False, out: Vector | None = None) -> Vector:
         refuse_features()
+
+    def subset(self, numbers: Vector) -> "KernelMatrix":
+        found = KernelMatrix(
+            self.kernel.take(numbers), self.rows.take(numbers), self.points.take(numbers), self.budget,
+            self.weights.take(numbers), self.threads,
+        )  # fmt: skip
+        if self.whole is not None:
+            found._whole = self.whole[np.ix_(numbers, numbers)]
+        return found
 
     def take(self, numbers: Vector) -> KernelRows:
         return KernelRows(self.values(numbers), numbers.astype(np.uint64))
@@ -128,8 +122,37 @@ class KernelMatrix(Computed):
         return out
 
 
-def _assign(out: Vector, values: Vector) -> None:
-    out[...] = values
+def for_tiles(kernel: Any, rows: Block, points: Any, threads: ThreadPool, use: Callable[..., None]) -> None:
+    """`use(i, j, values)` for the tiles of the matrix k(rows, points), whose row i and column j are the first ones.
+
+    The threads share the rows.
+    """
+    s = points.columns.shape[1]
+
+    def work(start: int, stop: int) -> None:
+        for i in range(start, stop, TILE_ROWS):
+            block = rows.between(i, min(i + TILE_ROWS, stop))
+            for j in range(0, s, TILE_POINTS):
+                some = slice(j, min(j + TILE_POINTS, s))
+                use(i, j, kernel.take(some).between(block, points.take(some)))
+
+    with threads.blas_limited(working=True):
+        threads.run(work, list(threads.ranges(rows.shape[0])))
+
+
+def add_kernel_scores(
+    kernel: Any, rows: Block, points: Any, coefficients: Vector, threads: ThreadPool, out: Vector
+) -> None:
+    """out[i, k] += Σⱼ k(xᵢ, tⱼ) coefficients[j, k]."""
+
+    def add(i: int, j: int, values: Vector) -> None:
+        out[i : i + values.shape[0]] += values @ coefficients[j : j + values.shape[1]]
+
+    for_tiles(kernel, rows, points, threads, add)
+
+
+def _assign(out: Vector, i: int, j: int, values: Vector) -> None:
+    out[i : i + values.shape[0], j : j + values.shape[1]] = values
 
 
 class KeptRows:
