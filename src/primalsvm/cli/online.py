@@ -36,10 +36,10 @@ def learn(model: Any, source: Any, n_bytes: int) -> dict[str, Any]:
                 start = stop
                 report.line(model)
     except KeyboardInterrupt:
-        if not hasattr(model, "coef_"):
+        if not hasattr(model, "intercept_"):
             raise
         typer.echo("primalsvm: interrupted; what was learnt so far is kept", err=True)
-    if not hasattr(model, "coef_"):
+    if not hasattr(model, "intercept_"):
         raise ValueError("the stream has no rows")
     report.line(model, last=True)
     model.layout_ = layout

@@ -33,7 +33,7 @@ from primalsvm.data.inputs import (
     check_columns,
     is_block,
 )
-from primalsvm.data.kernel_matrix import KernelColumns, KernelMatrix, add_kernel_scores
+from primalsvm.data.kernel_matrix import KernelMatrix, add_kernel_scores
 from primalsvm.data.local import LocalDataset
 from primalsvm.data.mapped import FeatureMap, Mapped
 from primalsvm.data.out_of_core import OutOfCore, Reader
@@ -52,7 +52,6 @@ __all__ = [
     "FeatureMap",
     "Handle",
     "InMemory",
-    "KernelColumns",
     "KernelMatrix",
     "LocalDataset",
     "Mapped",

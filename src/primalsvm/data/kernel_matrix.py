@@ -21,6 +21,8 @@ from primalsvm.data.threads import ThreadPool
 
 # A kernel matrix of at most this many rows is computed as a whole, in double precision: 200 MB.
 WHOLE = 5_000
+# Sparse rows are made dense if they have at least the inverse of this share of entries: BLAS multiplies so much faster.
+DENSE_SHARE = 16
 # Rows and points of a tile: its values stay in the cache while they are computed and used.
 TILE_ROWS, TILE_POINTS = 256, 1024
 
@@ -38,7 +40,9 @@ class KernelMatrix(Computed):
     def __init__(
         self, kernel: Any, rows: Block, points: Any, budget: float, weights: Weights, threads: ThreadPool
     ) -> None:
-        m = rows.shape[0]
+        m, n = rows.shape
+        if rows.sparse and kernel.by_products and n * m <= DENSE_SHARE * rows.entries:
+            rows = Dense(rows.matrix().toarray())
         super().__init__((m, m), points.columns.dtype, weights, threads)
         self.kernel, self.rows, self.points, self.budget = kernel, rows, points, budget
         self.kept = KeptRows(m, self.dtype, budget)  # shared with `with_weights` and `with_threads`
@@ -47,11 +51,6 @@ class KernelMatrix(Computed):
     @property
     def kernel_rows(self) -> bool:
         return True
-
-    @property
-    def sparse_rows(self) -> bool:
-        """Whether the rows of the training set are sparse."""
-        return self.rows.sparse
 
     @property
     def whole(self) -> Vector | None:
@@ -87,13 +86,18 @@ class KernelMatrix(Computed):
     def gram(self, h: Handle, single: bool = False, out: Vector | None = None) -> Vector:
         refuse_features()
 
+    def kernel_columns(self, active: Vector, nbytes: float | None, least: int) -> "KernelColumns":
+        budget = self.budget if nbytes is None else nbytes
+        return KernelColumns(self, active, max(least, int(budget / (4.0 * max(active.shape[0], 1)))))
+
     def subset(self, numbers: Vector) -> "KernelMatrix":
         found = KernelMatrix(
             self.kernel.take(numbers), self.rows.take(numbers), self.points.take(numbers), self.budget,
             self.weights.take(numbers), self.threads,
         )  # fmt: skip
-        if self.whole is not None:
-            found._whole = self.whole[np.ix_(numbers, numbers)]
+        whole = self.whole
+        if whole is not None:
+            found._whole = whole[np.ix_(numbers, numbers)]
         return found
 
     def take(self, numbers: Vector) -> KernelRows:
@@ -197,9 +201,11 @@ class KernelColumns:
         m = matrix.shape[0]
         self.matrix, self.active = matrix, active
         self.computed = 0  # columns computed so far
-        self.whole = matrix.whole is not None
-        if self.whole:
-            self.values = matrix.whole if active.shape[0] == m else matrix.whole[:, active]
+        whole = matrix.whole
+        self.whole = whole is not None
+        self.values: Vector
+        if whole is not None:
+            self.values = whole if active.shape[0] == m else whole[:, active]
             return
         self.values = np.empty((min(m, capacity), active.shape[0]), np.float32)
         self.place = np.full(m, -1)  # of the column of row i in `values`; −1: it is not kept
@@ -209,7 +215,7 @@ class KernelColumns:
         self.kernel = matrix.kernel.take(active)
         columns = matrix.points.columns[:, active]
         self.centre = None
-        if matrix.kernel.shift_invariant and not matrix.sparse_rows:
+        if matrix.kernel.shift_invariant and not matrix.rows.sparse:
             self.centre = columns.mean(axis=1)
             columns = columns - self.centre[:, None]
         columns = np.ascontiguousarray(columns, np.float32)

@@ -133,7 +133,7 @@ class Classification:
 def _gives_probabilities(estimator: Any) -> bool:
     if not method_of(estimator.probability):
         raise AttributeError("probabilities are computed only if asked for: probability='sigmoid', or 'isotonic'")
-    if hasattr(estimator, "coef_") and not hasattr(estimator, "calibration_"):
+    if hasattr(estimator, "intercept_") and not hasattr(estimator, "calibration_"):
         raise AttributeError(
             "this model has no probabilities: they need a whole fit, not a stream or one cut by Ctrl-C"
         )
@@ -160,7 +160,10 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return prediction.scores_of(self, X)
+        scores = prediction.scores_of(self, X)
+        if getattr(self, "decision_function_shape", "ovr") == "ovo":
+            return scores
+        return prediction.class_scores(self, scores)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Accuracy: the share of rows whose class, or all of whose labels, are predicted correctly.
@@ -192,7 +195,7 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        return prediction.classes_of(self, self.decision_function(X))
+        return prediction.classes_of(self, prediction.scores_of(self, X))
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -209,8 +212,9 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n_samples, n_classes); rows sum to 1 except with labels
         """
-        check_is_fitted(self, "coef_")
-        return probabilities(self.calibration_, prediction.scores_of(self, X), self.multilabel_)
+        check_is_fitted(self, "intercept_")
+        scores = prediction.class_scores(self, prediction.scores_of(self, X))
+        return probabilities(self.calibration_, scores, self.multilabel_)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -37,10 +37,13 @@ class Encoded:
     strata: Vector | None = None  # groups of rows, for stratified sampling
     objective: Any = None  # of the only problem; None: it follows from data, problem and Y
     solver: Any = None  # replaces the parameter `solver` of the estimator
+    pairs: list[tuple[int, int]] | None = None  # of classes, one-vs-one; None: each class has a problem
 
     @property
     def count(self) -> int:
         """The number of problems."""
+        if self.pairs is not None:
+            return len(self.pairs)
         return 1 if self.Y is None else int(self.Y.shape[1])
 
     def subset(self, numbers: Vector) -> "Encoded":

@@ -3,15 +3,17 @@
 See `Features` and `FittedFeatures` in `protocols`.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from primalsvm.data import EQUAL_WEIGHTS, Block, Dataset, Dense, InMemory, KernelMatrix, Mapped, ThreadPool, Vector
-from primalsvm.estimators.encoders import Encoded
+from primalsvm.estimators.encoders import Classes, Encoded
+from primalsvm.estimators.expansion import expansion_scores, pair_coefficients
 from primalsvm.estimators.loading import Rows
 from primalsvm.estimators.parameters import draw_seed, memory_budget
 from primalsvm.estimators.pilot import margin_landmark_weights
@@ -28,6 +30,7 @@ from primalsvm.maps.features import mapped_dataset, stream_features
 from primalsvm.maps.kernels import Precomputed
 from primalsvm.maps.nystroem import KernelValues
 from primalsvm.memory import check_fits
+from primalsvm.one_vs_one import class_pairs
 from primalsvm.options import check_choice
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.costs import Size
@@ -72,8 +75,16 @@ class LinearFeatures:
     def begin_stream(self, estimator: Any, X: Any, data: InMemory, multiplicity: Vector | None) -> "LinearFeatures":
         return self
 
-    def for_prediction(self, estimator: Any, block: Block, W: Vector, threads: ThreadPool) -> tuple[InMemory, Vector]:
-        return InMemory(block, EQUAL_WEIGHTS, threads), W
+    def scores(self, estimator: Any, block: Block, threads: ThreadPool) -> Vector:
+        W, data = estimator.coef_, InMemory(block, EQUAL_WEIGHTS, threads)
+        return data.to_array(data.scores(W if W.ndim == 2 and W.shape[0] > 1 else W.reshape(-1)))
+
+    def weights(self, estimator: Any) -> Vector:
+        W: Vector = estimator.coef_
+        return W
+
+    def arrange(self, estimator: Any, training: Encoded) -> Encoded:
+        return training
 
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         solver = estimator.solver if training.solver is None else training.solver
@@ -101,8 +112,8 @@ class LinearFeatures:
     def of_stream(self, block: Block, position: int) -> Block:
         return block
 
-    def attributes(self, W: Vector) -> dict[str, Any]:
-        return {"coef_": W}
+    def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
+        return {"coef_": np.vstack(vectors)}
 
     @property
     def kept(self) -> Any:
@@ -158,12 +169,17 @@ class KernelFeatures:
         seed, single = draw_seed(estimator.random_state), np.dtype(np.float32)
         return mapped_rows(approximation_of(estimator), {}, X, data, single, seed, multiplicity)
 
-    def for_prediction(self, estimator: Any, block: Block, W: Vector, threads: ThreadPool) -> tuple[Mapped, Vector]:
-        feature_map = estimator.feature_map_
+    def scores(self, estimator: Any, block: Block, threads: ThreadPool) -> Vector:
+        feature_map, W = estimator.feature_map_, estimator.feature_coef_
+        if isinstance(feature_map, KernelValues):
+            pairs = class_pairs(len(estimator.classes_)) if getattr(estimator, "multiclass_", "") == "ovo" else None
+            found = expansion_scores(feature_map, W, block, threads, pairs, getattr(estimator, "n_support_", None))
+            return found if found.shape[1] > 1 else found[:, 0]
         if hasattr(feature_map, "scorer"):
             feature_map, alpha = feature_map.scorer(W.T)
             W = alpha.T
-        return Mapped(feature_map, block, W.dtype, EQUAL_WEIGHTS, threads), W
+        data = Mapped(feature_map, block, W.dtype, EQUAL_WEIGHTS, threads)
+        return data.to_array(data.scores(W if W.shape[0] > 1 else W[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +210,13 @@ class MappedRows:
             self.feature_map, data.block, data.weights, data.threads, self.precision, budget, passes_only
         )
 
+    def arrange(self, estimator: Any, training: Encoded) -> Encoded:
+        return training
+
+    def weights(self, estimator: Any) -> Vector:
+        W: Vector = estimator.feature_coef_
+        return W
+
     def of_stream(self, block: Block, position: int) -> Any:
         return Dense(stream_features(self.feature_map, block, position))
 
@@ -201,12 +224,12 @@ class MappedRows:
     def kept(self) -> Any:
         return self
 
-    def attributes(self, W: Vector) -> dict[str, Any]:
-        found = {"feature_map_": self.feature_map, "coef_": W}
+    def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
+        found = {"feature_map_": self.feature_map, "feature_coef_": np.vstack(vectors)}
         if self.landmarks is not None:
             found["landmarks_"] = self.landmarks
         if hasattr(self.feature_map, "expansion"):
-            found["dual_coef_"] = np.vstack([self.feature_map.expansion(w) for w in W])
+            found["landmark_coef_"] = np.vstack([self.feature_map.expansion(w) for w in vectors])
         return found
 
 
@@ -293,12 +316,37 @@ class KernelMatrixRows:
     def kept(self) -> Any:
         return "exact", self.X.shape[0]
 
-    def attributes(self, W: Vector) -> dict[str, Any]:
+    def arrange(self, estimator: Any, training: Encoded) -> Encoded:
+        """Several classes one-vs-one, as LIBSVM; kernelised Pegasos one-vs-rest."""
+        one_class_each = isinstance(training.meaning, Classes) and training.count > 1
+        if not one_class_each or isinstance(exact_solver(estimator), KernelPegasos):
+            return training
+        pairs, codes = class_pairs(len(training.meaning.classes)), training.meaning.codes
+        totals = np.bincount(codes + 1, training.data.weight_array(), len(training.meaning.classes) + 1)[1:]
+        problems = [estimator._task.problem(estimator, float(totals[i] + totals[j])) for i, j in pairs]
+        return replace(training, pairs=pairs, problem=problems)
+
+    def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
+        m = self.X.shape[0]
+        codes = encoded.meaning.codes if encoded is not None and isinstance(encoded.meaning, Classes) else np.zeros(m)
+        if encoded is None or encoded.pairs is None:
+            W = np.vstack(vectors)
+        else:
+            W = pair_coefficients(vectors, codes, encoded.pairs)
         support = np.flatnonzero(np.any(W, axis=0))
+        support = support[np.argsort(codes[support], kind="stable")]  # class by class, as LIBSVM
         kernel = Precomputed(support) if isinstance(self.kernel, Precomputed) else self.kernel
         feature_map = KernelValues(kernel, points_of(self.X[support], kernel, self.points.columns.dtype))
-        coefficients = W[:, support]
-        return {"feature_map_": feature_map, "support_": support, "coef_": coefficients, "dual_coef_": coefficients}
+        counts = np.bincount(codes[support].astype(np.intp), minlength=int(codes.max()) + 1)
+        found = {
+            "feature_map_": feature_map,
+            "feature_coef_": W[:, support],
+            "support_": support.astype(np.int32),
+            "n_support_": counts.astype(np.int32),
+        }
+        if encoded is not None and encoded.pairs is not None:
+            found["multiclass_"] = "ovo"
+        return found
 
 
 def is_exact(estimator: Any) -> bool:

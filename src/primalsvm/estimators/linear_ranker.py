@@ -247,7 +247,7 @@ def ranked_queries(
     ranker: LinearRanker, X: Any, y: Any, qid: Any
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]]:
     """Relevances and scores of each query with more than one level of relevance."""
-    check_is_fitted(ranker, "coef_")
+    check_is_fitted(ranker, "intercept_")
     if is_source(X):
         prediction.check_source_alone(y, None)
         seen = X.for_model(getattr(ranker, "layout_", None), ranker.n_features_in_)

@@ -23,6 +23,7 @@ from primalsvm.estimators.protocols import Features, FittedFeatures, Task
 from primalsvm.estimators.scaling import advice
 from primalsvm.estimators.warning import warn
 from primalsvm.objective import Objectives
+from primalsvm.one_vs_one import PairObjectives
 from primalsvm.solution import Certificate, Solution, Status
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.protocol import JointSolver
@@ -65,6 +66,7 @@ def fit(
         seed = draw_seed(estimator.random_state)
         training, held_out = hold_out(estimator, rows, encoded, seed)
         features = strategy.fit(estimator, rows, encoded, seed, previous.features if previous else None)
+        training = features.arrange(estimator, training)
         solver, data = choose_solver(estimator, rows, features, training, resources, validated=held_out is not None)
         units = task.units(encoded, data)
         validation = None
@@ -73,7 +75,7 @@ def fit(
         start = starting_states(previous, features, units, training.count)
         found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
     solutions = found if units is None else [units.restore(one) for one in found]
-    fitted = fit_report(solutions) | decode(encoded, features, solutions)
+    fitted = fit_report(solutions) | decode(training, features, solutions)
     if getattr(estimator, "probability", False) and fitted["status_"] is not Status.INTERRUPTED:
         fitted |= calibrate(estimator, rows, fitted)
     fitted |= source_attributes(loaded, fitted) if is_source(X) else {}
@@ -127,6 +129,8 @@ def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Any
     if encoded.objective is not None:
         return Single(encoded.objective)
     problem, Y = encoded.problem, encoded.Y
+    if encoded.pairs is not None:
+        return PairObjectives(problem, data, encoded.meaning.codes, encoded.pairs)
     if units is not None:
         problem, Y = units.problem(problem), units.targets(Y)
     return Objectives(problem, data, Y) if encoded.count > 1 else Single(problem.on(data, Y[:, 0]))
@@ -172,14 +176,16 @@ def solve(
 
 def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]) -> dict[str, Any]:
     """The fitted attributes of the model."""
-    W = np.vstack([solution.w for solution in solutions])
+    vectors = [solution.w for solution in solutions]
     b = np.array([solution.b for solution in solutions])
     certificates = [solution.certificate for solution in solutions]
     fitted: dict[str, Any] = {"certificate_": total_certificate(certificates)}
     if encoded.meaning is not None:
         fitted |= encoded.meaning.attributes
-        W, b, certificates = encoded.meaning.expand(W, b, certificates)
-    fitted |= features.attributes(W)
+    if encoded.meaning is not None and encoded.pairs is None:
+        W, b, certificates = encoded.meaning.expand(np.vstack(vectors), b, certificates)
+        vectors = list(W)
+    fitted |= features.attributes(vectors, encoded)
     return fitted | {"intercept_": b, "certificates_": certificates}
 
 

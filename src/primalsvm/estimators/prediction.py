@@ -8,7 +8,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.data import as_block, thread_pool
+from primalsvm.estimators.expansion import one_vs_rest_scores
 from primalsvm.estimators.loading import check_matrix
+from primalsvm.one_vs_one import class_pairs
 from primalsvm.sources.opening import is_source
 from primalsvm.sources.source import BLOCK_BYTES
 
@@ -17,9 +19,9 @@ Scores = npt.NDArray[np.float64]
 
 def scores_of(estimator: Any, X: Any) -> Scores:
     """The scores of the rows of an array or a source, of shape (n_samples,) or (n_samples, n_problems)."""
-    check_is_fitted(estimator, "coef_")
+    check_is_fitted(estimator, "intercept_")
     if is_source(X):
-        problems = np.atleast_2d(estimator.coef_).shape[0]
+        problems = len(estimator.intercept_)
         nothing = np.zeros((0, problems) if problems > 1 else 0)
         return np.concatenate([nothing, *(scores for scores, _ in scores_by_block(estimator, X, labelled=False))])
     return block_scores(estimator, as_block(check_matrix(estimator, X, reset=False)))
@@ -36,10 +38,8 @@ def scores_by_block(estimator: Any, source: Any, labelled: bool = True) -> Itera
 
 def block_scores(estimator: Any, block: Any) -> Scores:
     """⟨w, φ(x)⟩ + b of the rows of a block, for each w."""
-    W = np.atleast_2d(estimator.coef_)
     with thread_pool(estimator.n_jobs) as threads:
-        data, W = estimator._features.for_prediction(estimator, block, W, threads)
-        found: Scores = data.to_array(data.scores(W if W.shape[0] > 1 else W[0]))
+        found: Scores = estimator._features.scores(estimator, block, threads)
     found += estimator.intercept_
     return found
 
@@ -53,10 +53,26 @@ def check_source_alone(y: Any, sample_weight: Any) -> None:
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
+def class_scores(classifier: Any, scores: Scores) -> Scores:
+    """A score for each class, or for one of two; of one-vs-one problems, from their scores."""
+    if not is_one_vs_one(classifier):
+        return scores
+    count = len(classifier.classes_)
+    return one_vs_rest_scores(scores, class_pairs(count), count)
+
+
+def is_one_vs_one(classifier: Any) -> bool:
+    """Whether there is a problem for each pair of classes."""
+    return getattr(classifier, "multiclass_", "ovr") == "ovo"
+
+
 def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
     """The class that each score, or each row of scores, means; or the indicator matrix of labels."""
     if classifier.multilabel_:
         return (scores > 0).astype(int)
+    if is_one_vs_one(classifier):
+        scores = class_scores(classifier, scores)
+        scores = scores if getattr(classifier, "break_ties", False) else scores.round()  # the votes alone
     codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
     classes: npt.NDArray[Any] = classifier.classes_[codes]
     return classes
@@ -64,7 +80,7 @@ def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
 
 def count_errors(classifier: Any, source: Any) -> tuple[int, int]:
     """The number of rows of a source, and the number of those whose class is predicted wrongly."""
-    check_is_fitted(classifier, "coef_")
+    check_is_fitted(classifier, "intercept_")
     if classifier.multilabel_:
         raise ValueError(f"{source.path} has one class a row, but the model predicts labels")
     rows = wrong = 0

@@ -4,6 +4,7 @@ A `Task` knows what y is, and nothing of features. `Features` know what scores a
 only the problems, `Encoded`.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar, Protocol
 
@@ -62,14 +63,17 @@ class FittedFeatures(Protocol):
     def kept(self) -> Any:
         """What a warm start compares, and may continue with."""
 
+    def arrange(self, estimator: Any, training: Encoded) -> Encoded:
+        """The problems in the form that these features are for: several classes one-vs-rest or one-vs-one."""
+
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         """The solver."""
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> Dataset:
         """φ(x) of the training rows, in the form that a solver with `Traits.rows == reads` needs."""
 
-    def attributes(self, W: Vector) -> dict[str, Any]:
-        """The fitted attributes that follow from the weights."""
+    def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
+        """The fitted attributes that follow from the weights of each problem."""
 
 
 class StreamFeatures(FittedFeatures, Protocol):
@@ -78,6 +82,9 @@ class StreamFeatures(FittedFeatures, Protocol):
     @property
     def unit_length(self) -> bool:
         """Whether E‖φ(x)‖² = 1 for every x."""
+
+    def weights(self, estimator: Any) -> Vector:
+        """w of a fitted estimator, in the space of φ."""
 
     def of_stream(self, block: Block, position: int) -> Any:
         """φ(x) of a batch, as a block; `position` is the number of its first row."""
@@ -110,5 +117,5 @@ class Features(Protocol):
     def begin_stream(self, estimator: Any, X: Any, data: InMemory, multiplicity: Vector | None) -> StreamFeatures:
         """φ of a stream, given its first batch."""
 
-    def for_prediction(self, estimator: Any, block: Block, W: Vector, threads: ThreadPool) -> tuple[Dataset, Vector]:
-        """Rows and weights that give the scores of a fitted estimator."""
+    def scores(self, estimator: Any, block: Block, threads: ThreadPool) -> Vector:
+        """⟨w, φ(x)⟩ of the rows of a block for each problem of a fitted estimator, without the intercepts."""

@@ -133,7 +133,7 @@ class Regressor(RegressorMixin, Estimator):
         if not is_source(X):
             return float(super().score(X, y, sample_weight))
         prediction.check_source_alone(y, sample_weight)
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, "intercept_")
         predicted, there = [], []
         for scores, targets in prediction.scores_by_block(self, X):
             if targets is None:

@@ -77,7 +77,7 @@ class SelectingClassifier(Classifier):
 
     def base_estimator(self) -> Classifier:
         """The fitted `LinearSVC` or `SVC` with the chosen parameters."""
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, "intercept_")
         chosen = {name: getattr(self, f"{name}_") for name in ("C", "gamma") if hasattr(self, f"{name}_")}
         model = self._base_class(**shared_parameters(self), **chosen)
         for name in fitted_names(self):

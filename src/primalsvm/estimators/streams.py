@@ -112,7 +112,7 @@ def online_solver(estimator: Any) -> Asset | Pegasos:
 
 def test_rows(estimator: Any, stream: Stream, rows: Batch, weight: Vector) -> Stream:
     """Progressive validation: add up the errors of the model on rows that it has not been fitted to."""
-    W = np.atleast_2d(estimator.coef_)
+    W = np.atleast_2d(stream.features.weights(estimator))
     scores = InMemory(rows.rows, rows.weight).scores(W) + estimator.intercept_
     errors = estimator._task.stream_errors(scores, rows.y)
     return stream._replace(tested=stream.tested + float(weight.sum()), error=stream.error + float(weight @ errors))
@@ -163,7 +163,7 @@ def with_column(rows: Batch, k: int) -> Batch:
 def keep_stream(estimator: Any, stream: Stream) -> None:
     """Store the fitted attributes of a stream."""
     points = [stochastic.output(state) for state in stream.states]
-    fitted = stream.features.attributes(np.vstack([w for w, _ in points]))
+    fitted = stream.features.attributes([w for w, _ in points])
     fitted |= {
         "intercept_": np.array([b for _, b in points]),
         "certificate_": None,

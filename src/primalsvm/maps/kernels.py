@@ -72,6 +72,7 @@ class Kernel(Protocol):
 class OfPoints:
     """A kernel that does not depend on which points it is for."""
 
+    by_products: ClassVar[bool] = False  # whether it is a function of inner products, which BLAS computes
     shift_invariant: ClassVar[bool] = False  # whether k(s + c, t + c) = k(s, t); then rounding is less near the origin
 
     def take(self, chosen: Any) -> Any:
@@ -198,6 +199,7 @@ class Gaussian(OfPoints):
     """
 
     gamma: float
+    by_products: ClassVar[bool] = True
     shift_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -255,6 +257,7 @@ class Polynomial(OfPoints):
     degree: int
     gamma: float
     coef0: float
+    by_products: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, 0.0, open_low=True)
@@ -273,6 +276,8 @@ class Polynomial(OfPoints):
 @dataclass(frozen=True)
 class Linear(OfPoints):
     """⟨s, t⟩."""
+
+    by_products: ClassVar[bool] = True
 
     def between(self, rows: Block, points: Points) -> Matrix:
         """Inner products."""
@@ -300,11 +305,10 @@ class Callable(OfPoints):
 
 
 @dataclass(frozen=True, eq=False)
-class Precomputed:
+class Precomputed(OfPoints):
     """The rows are rows of the kernel matrix; the points are given by the indices of its columns."""
 
     columns: Vector
-    shift_invariant: ClassVar[bool] = False
 
     def between(self, rows: Block, points: Points) -> Matrix:
         """The columns of the points."""

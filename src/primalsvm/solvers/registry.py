@@ -30,7 +30,16 @@ from primalsvm.solvers.stochastic import Bucket, Plan, StochasticState
 from primalsvm.solvers.watched import Watched
 from primalsvm.solvers.working_sets import WorkingSets, WorkingSetState
 
-SPECIAL = (BlockAscent, CuttingPlanes, JointAscent, KernelPegasos, PairPegasos, Watched, WorkingSets)  # are not chosen by name
+# These are not chosen by name.
+SPECIAL = (
+    BlockAscent,
+    CuttingPlanes,
+    JointAscent,
+    KernelPegasos,
+    PairPegasos,
+    Watched,
+    WorkingSets,
+)
 SOLVERS: dict[str, Any] = {  # by the names of their classes
     kind.__name__: kind for kind in (Asset, DualAscent, InteriorPoint, Newton, Pegasos, *SPECIAL)
 }

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primalsvm.data import KernelColumns, Vector, inner
+from primalsvm.data import Vector, inner
 from primalsvm.losses.base import Piece, pieces_of
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
@@ -75,7 +75,7 @@ class WorkingSets:
     traits: ClassVar[Traits] = Traits("passes")
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> WorkingSetState:
-        """A = 0, or from a previous state of as many rows; of the one-class problem, the first rows have their share."""
+        """A = 0, or that of a previous state of as many rows; in the one-class problem the first rows share ν/λ."""
         data = objective.data
         m = data.shape[0]
         if not hasattr(objective.loss, "quadratic_pieces"):
@@ -112,9 +112,7 @@ class WorkingSets:
         state.moved = False
         if chosen.size:
             if state.columns is None:
-                budget = data.budget if self.cache_bytes is None else self.cache_bytes
-                capacity = max(2 * self.size, int(budget / (4.0 * m)))
-                state.columns = KernelColumns(data, np.arange(m), capacity)
+                state.columns = data.kernel_columns(np.arange(m), self.cache_bytes, 2 * self.size)
             places = state.columns.places(chosen)
             K = state.columns.values[np.ix_(places, chosen)].astype(np.float64)
             if objective.intercept == "penalized":
@@ -231,8 +229,5 @@ def balanced(objective: Objective, pieces: Piece, a: Vector) -> Vector:
 
 def largest(values: Vector, n: int) -> Vector:
     """The indices of the n largest positive values, or of all if they are fewer."""
-    if n >= values.shape[0]:
-        found = np.arange(values.shape[0])
-    else:
-        found = np.argpartition(values, -n)[-n:]
+    found = np.argpartition(values, -n)[-n:] if n < values.shape[0] else np.arange(values.shape[0])
     return found[values[found] > 0.0]
