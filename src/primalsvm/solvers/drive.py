@@ -88,7 +88,7 @@ class Record:
     @property
     def relative_gap(self) -> float:
         """That certificate's relative gap; inf before the first evaluation or without certificates."""
-        return self.certificate.relative_gap if np.isfinite(self.bound) else np.inf
+        return np.inf if self.best is None else self.certificate.relative_gap
 
     def reached(self, tol: float) -> bool:
         """Whether the relative gap is at most `tol`, and the lower bound at most P up to rounding."""
