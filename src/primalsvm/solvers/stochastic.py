@@ -370,10 +370,14 @@ def output(state: StochasticState) -> tuple[Vector, float]:
 def feasible_alpha(
     loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector
 ) -> None:
-    """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits."""
+    """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits.
+
+    The means are in single precision, and may be outside the dual domain by their rounding.
+    """
     sums.slopes(loss, b, y, scores, out)
     np.divide(slopes, visits, out=out, where=visits > 0)
     np.negative(out, out=out)
+    sums.clip(loss, y, out, out)
 
 
 def improve(objective: Objective, state: StochasticState, own: Evaluation, alpha: Handle) -> Evaluation:
