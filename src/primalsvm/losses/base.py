@@ -3,6 +3,11 @@
 import math
 from typing import Any, NamedTuple
 
+# Open intervals of parameters, for the `limits` of a loss.
+FINITE = (-math.inf, math.inf)
+POSITIVE = (0.0, math.inf)
+NOT_NEGATIVE = (-math.ulp(0.0), math.inf)
+
 
 class Piece(NamedTuple):
     """max over 0 ≤ a ≤ u of  a (t − σ p) − κ/2 a², a function of the score p. Each may be an array, a number a row."""

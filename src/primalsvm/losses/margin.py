@@ -1,9 +1,9 @@
 """Margin losses: functions of z = y p with labels y = ±1. Their α = y θ has θ ≥ 0."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from primalsvm.losses.base import LossDefaults, NoParameters, Piece
+from primalsvm.losses.base import POSITIVE, LossDefaults, NoParameters, Piece
 
 
 class MarginLoss(LossDefaults):
@@ -57,6 +57,8 @@ class SmoothedHinge(Smoothing, MarginLoss):
     >>> SmoothedHinge(gamma=0.5).value(0.75, 1.0), SmoothedHinge(gamma=0.5).value(0.0, 1.0)
     (0.0625, 0.75)
     """
+
+    limits: ClassVar = {"gamma": POSITIVE}
 
     @property
     def curvature(self) -> float:

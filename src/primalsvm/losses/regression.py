@@ -9,9 +9,9 @@
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from primalsvm.losses.base import LossDefaults, Piece
+from primalsvm.losses.base import NOT_NEGATIVE, POSITIVE, LossDefaults, Piece
 
 
 class RegressionDefaults(LossDefaults):
@@ -47,6 +47,8 @@ class EpsilonInsensitive(Tolerance, RegressionDefaults):
     >>> EpsilonInsensitive(0.5).value(2.0, 1.0), EpsilonInsensitive(0.5).slope(1.2, 1.0)
     (0.5, 0.0)
     """
+
+    limits: ClassVar = {"epsilon": NOT_NEGATIVE}
 
     def scaled(self, s: float) -> "EpsilonInsensitive":
         return EpsilonInsensitive(self.epsilon / s)
@@ -88,6 +90,7 @@ class SquaredEpsilonInsensitive(Tolerance, RegressionDefaults):
     1.0
     """
 
+    limits: ClassVar = {"epsilon": NOT_NEGATIVE}
     degree = 2
     slope_bound = math.inf
     curvature = 2.0
@@ -132,6 +135,7 @@ class Huber(Threshold, RegressionDefaults):
     (0.125, 2.5)
     """
 
+    limits: ClassVar = {"delta": POSITIVE}
     degree = 2
     curvature = 1.0
 
@@ -173,6 +177,8 @@ class Pinball(Quantile, RegressionDefaults):
     >>> Pinball(0.9).value(0.0, 1.0), round(Pinball(0.9).value(1.0, 0.0), 2)
     (0.9, 0.1)
     """
+
+    limits: ClassVar = {"tau": (0.0, 1.0)}
 
     @property
     def slope_bound(self) -> float:
