@@ -1,11 +1,12 @@
 """Extending: a loss and a solver of one's own, fitted, certified, saved and loaded.
 
 What one learns here:
-- a loss is a NamedTuple with eight short methods (docstring of `primalsvm.losses`), and every solver knows it at once;
+- a loss is a NamedTuple with six short methods and three properties (docstring of `primalsvm.losses`), and every solver knows it at once;
 - a solver is an object with options and four methods (`primalsvm.solvers.protocol`); clock, certificate, limits,
   history and warnings are the driver's;
-- any α gives a lower bound: it takes no proof to certify a new method, only −ℓ' at its own point;
-- two lines register them for names and for files.
+- any α in the domain of the dual gives a lower bound, such as −ℓ' at a solver's own point: certifying a new method takes
+  no proof;
+- three lines register the loss, the solver and its state, for names and for files.
 
 The loss is least squares, so that there is something to compare with: Fisher's discriminant, scikit-learn's
 `RidgeClassifier`. The solver is Nesterov's accelerated gradient descent.
