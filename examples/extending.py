@@ -1,7 +1,8 @@
 """Extending: a loss and a solver of one's own, fitted, certified, saved and loaded.
 
 What one learns here:
-- a loss is a NamedTuple with six short methods and three properties (docstring of `primalsvm.losses`), and every solver knows it at once;
+- a loss is a NamedTuple with six short methods and three properties (docstring of `primalsvm.losses`), and every solver
+  knows it at once;
 - a solver is an object with options and four methods (`primalsvm.solvers.protocol`); clock, certificate, limits,
   history and warnings are the driver's;
 - any α in the domain of the dual gives a lower bound, such as −ℓ' at a solver's own point: certifying a new method takes
@@ -85,7 +86,6 @@ class AcceleratedState(SolverState):  # which has the fields that the driver rea
     v: Any
     b: float
     length: float  # 1/L
-    target: float  # relative gap to reach
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Accelerated:
     def start(self, objective: Any, run: Any, previous: Any = None) -> AcceleratedState:
         w = np.zeros(objective.data.shape[1])
         L = objective.lam + objective.loss.curvature * float(objective.data.squared_norms().mean())
-        return AcceleratedState(w, w, 0.0, 1.0 / L, run.target)
+        return AcceleratedState(w, w, 0.0, 1.0 / L, target=run.target)
 
     def advance(self, objective: Any, state: AcceleratedState) -> AcceleratedState:
         root = math.sqrt(objective.lam * state.length)

@@ -31,7 +31,7 @@ from primalsvm.losses.registry import LOSSES
 from primalsvm.maps.registry import MAPS
 from primalsvm.objective import Evaluation
 from primalsvm.persistence import ModelError
-from primalsvm.solvers.protocol import Traits
+from primalsvm.solvers.protocol import SolverState, Traits
 from primalsvm.solvers.registry import SOLVERS, STATES
 from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.solvers.stops import Stops
@@ -146,16 +146,10 @@ def test_a_loss_may_limit_its_parameters(scale):
 
 
 @dataclass
-class DescentState:
-    """w, and what the driver reads."""
+class DescentState(SolverState):
+    """w."""
 
     w: np.ndarray
-    target: float
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,7 +160,7 @@ class Descent:
     traits: ClassVar[Traits] = Traits("passes", intercepts=("none",))  # it never moves b
 
     def start(self, objective, run, previous=None):
-        return DescentState(np.zeros(objective.data.shape[1]), run.target)
+        return DescentState(np.zeros(objective.data.shape[1]))
 
     def advance(self, objective, state):
         length = objective.lam + objective.loss.curvature * objective.data.squared_norms().mean()

@@ -8,7 +8,8 @@ Each loss states, once, everything that solvers need of it:
     conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
     feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
-    slope_bound, curvature      sup |ℓ'|, finite where the step 1/(λt) is safe; sup ℓ'', finite for smooth losses
+    slope_bound, curvature      sup |ℓ'|, finite where the step 1/(λt) is safe, and no less than any |α| in the dual
+                                domain, the middle of which Newton looks for; sup ℓ'', finite for smooth losses
     is_classification           whether y is ±1 (`margin`), or any number (`regression`)
     degree, scaled(s)           of regression losses: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as
                                 regressors solve in units in which y is about 1 in size

@@ -169,7 +169,6 @@ class AscentState(SolverState):
     """The state of dual ascent between two chunks; the states of both solvers derive from it."""
 
     lam: float
-    target: float
     certify: bool
     rng: np.random.Generator
     visit_cost: float  # operations of a visit to a row

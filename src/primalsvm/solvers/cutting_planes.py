@@ -51,7 +51,6 @@ class CuttingState(SolverState):
     g: Vector  # of R
     primal: float
     planes: Planes
-    target: float
     certify: bool
     bound: float = -np.inf
     least: Vector = field(default_factory=lambda: np.zeros(0))  # w̃
@@ -131,7 +130,7 @@ def continue_from(
     plane = objective.plane_at(scores)
     g = objective.combine(plane.r)
     planes.add(plane.h, g)
-    state = CuttingState(w, scores, g, objective.value_at(plane, scores, w), planes, target, certify)
+    state = CuttingState(w, scores, g, objective.value_at(plane, scores, w), planes, certify, target=target)
     raise_bound(objective, state)
     return state
 

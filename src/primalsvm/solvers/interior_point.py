@@ -57,7 +57,6 @@ class InteriorState(SolverState):
     slack: Vector  # u − a, kept because the difference is inaccurate near the bound; 1 where u is infinite
     s: Vector
     z: Vector  # 0 where u is infinite
-    target: float
     certify: bool
     products: Vector | None  # ⟨xᵢ, xⱼ⟩, where systems have one equation a row
     estimate: float = np.inf  # estimate of the relative gap
@@ -120,7 +119,7 @@ class InteriorPoint:
         a = np.where(bounded, 0.5 * upper, 1.0)
         state = InteriorState(
             np.zeros(d), 0.0, np.zeros(m), a, a.copy(), np.ones(a.shape), np.where(bounded, 1.0, 0.0),
-            run.target, run.certify, data.products(np.arange(m)) if rows else None,
+            run.certify, data.products(np.arange(m)) if rows else None, target=run.target,
         )  # fmt: skip
         state.operations = costs.products_of_rows(size) if rows else 0.0
         return state

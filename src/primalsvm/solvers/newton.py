@@ -149,7 +149,6 @@ class NewtonState(SolverState):
     b: float
     q: float
     last_q: float
-    target: float
     certify: bool
     rng: np.random.Generator
     sample: Sample | None  # the rows in use, while they are not all
@@ -203,7 +202,7 @@ class Newton:
         used = objective if sample is None else sample.of(objective)
         view = View.of(used.data, first_alpha(used, last_q) if alpha is None else alpha, w)
         view.update(used, view.scores, 0.0, b, q)
-        return NewtonState(w, b, q, last_q, run.target, run.certify, rng, sample, view)
+        return NewtonState(w, b, q, last_q, run.certify, rng, sample, view, target=run.target)
 
     def path_start(self, state: NewtonState, memory: None, lam: float) -> tuple[NewtonState, None]:
         """The last state, changed so that q begins at `PATH_Q` or above."""

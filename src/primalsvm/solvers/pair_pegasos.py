@@ -48,7 +48,6 @@ class PairState(SolverState):
     stream: StochasticState
     draw: "Draw"
     proof: Proof
-    target: float
     next_evaluation: int  # step
     operations: float = field(default=np.inf, kw_only=True)  # not counted
 
@@ -126,7 +125,7 @@ class PairPegasos:
         settings = pegasos.settings(hinge, norms, with_offset=pegasos.n_iter is None)
         before = previous.stream if isinstance(previous, PairState) else None
         stream = stochastic.begin(pegasos.plan, settings, hinge, before)
-        return PairState(stream, draw, Proof(Planes.none(data.shape[1])), run.target, self._steps_in(data))
+        return PairState(stream, draw, Proof(Planes.none(data.shape[1])), self._steps_in(data), target=run.target)
 
     def advance(self, objective: RankingObjective, state: PairState) -> PairState:
         """A chunk of steps."""

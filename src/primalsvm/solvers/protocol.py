@@ -55,7 +55,7 @@ class Traits:
 
 @dataclass(kw_only=True)
 class SolverState:
-    """The fields of a solver's state that the driver reads; it also sets `target`, the relative gap to reach.
+    """The fields of a solver's state that the driver reads; `target` it sets.
 
     A state is picklable and is the solver's only memory.
     """
@@ -65,6 +65,7 @@ class SolverState:
     operations: float = 0.0  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
     finished: bool = False  # the solver has ended its work, or only rounding is left
     worth_evaluating: bool = False  # the gap may have reached the target, or an evaluation is due
+    target: float = 0.0  # relative gap to reach
 
 
 class Solver(Protocol):

@@ -87,7 +87,6 @@ class StochasticState(SolverState):
     visits: Vector
     sampler: Sampler | None = None  # None: rows come from a stream
     per_epoch: int = 1  # steps
-    target: float = 0.0
     last: int = NEVER  # the last step that `max_iter` allows
     length: int | None = None  # steps in a try; None: no end
     tail: Tail = field(default_factory=Tail)
