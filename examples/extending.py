@@ -5,8 +5,8 @@ What one learns here:
   knows it at once;
 - a solver is an object with options and four methods (`primalsvm.solvers.protocol`); clock, certificate, limits,
   history and warnings are the driver's;
-- any α in the domain of the dual gives a lower bound, such as −ℓ' at a solver's own point: certifying a new method takes
-  no proof;
+- any α in the domain of the dual gives a lower bound, such as −ℓ' at a solver's own point: it takes no proof to certify
+  a new method;
 - three lines register the loss, the solver and its state, for names and for files.
 
 The loss is least squares, so that there is something to compare with: Fisher's discriminant, scikit-learn's

@@ -104,8 +104,8 @@ class Problem:
         P(0, 0) ≥ P* + λ/2 ‖w*‖² (strong convexity) and P* ≥ λ/2 ‖w*‖², so λ/2 ‖w*‖² ≤ P(0, 0)/2. With signs as targets
         this is at most half the loss at a score of 0. Else the size of the targets bounds w* and b*.
 
-        In the one-class problem P* = D* = −λ/2 ‖w*‖² (conjugates are 0), and α = ν is feasible: λ/2 ‖w*‖² ≤ −D(ν), which
-        is λ/2 ‖ν x̄/λ‖² with x̄ the mean row; and −b* may be one of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
+        In the one-class problem P* = D* = −λ/2 ‖w*‖² (conjugates are 0), and α = ν is feasible: λ/2 ‖w*‖² ≤ −D(ν),
+        which is λ/2 ‖ν x̄/λ‖² with x̄ the mean row; and −b* may be one of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
         """
         objective = Objective(self, data, y)
         if self.loss.is_classification:
