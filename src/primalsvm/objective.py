@@ -224,7 +224,8 @@ class Objective:
         if not self.loss.is_classification:
             return self.mean_loss(scores, b) + self.nu * b
         return (
-            float(self.data.reduce(partial(sums.wrong_sum, float(b)), self.y, self.data.weights, scores)) / self.total
+            float(self.data.reduce(partial(sums.misclassified_weight, float(b)), self.y, self.data.weights, scores))
+            / self.total
         )
 
     def evaluate_primal(self, w: Vector, b: float) -> tuple[float, float, Handle]:
@@ -247,20 +248,20 @@ class Objective:
         in_b = self.balance(slopes) / self.total + self.nu
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
-    def best_intercept(self, scores: Handle, near: float = math.nan) -> float:
+    def best_intercept(self, scores: Handle, guess: float = math.nan) -> float:
         """The b that minimises P(w, ·), given the scores ⟨w, xᵢ⟩; the middle of an interval of minimisers.
 
-        A guess `near` the best b saves some passes; NaN: without a guess.
+        A `guess` near the best b saves some passes; NaN: without one.
         """
         data = self.data
         m = data.shape[0]
-        if math.isnan(near) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a first guess from a sample
+        if math.isnan(guess) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a first guess from a sample
             some = np.arange(0, m, m // SAMPLED_ROWS)
             y, weight, few = (data.get(handle, some) for handle in (self.y, data.weights, scores))
             total = weight.total(some.size)
-            near = best_intercept(reduce_locally, self.loss, self.nu * total, total, y, weight, few)
+            guess = best_intercept(reduce_locally, self.loss, self.nu * total, total, y, weight, few)
         linear = self.nu * self.total
-        return best_intercept(data.reduce, self.loss, linear, self.total, self.y, data.weights, scores, near)
+        return best_intercept(data.reduce, self.loss, linear, self.total, self.y, data.weights, scores, guess)
 
     def best_constant(self) -> float:
         """The b that minimises P(0, ·): the best constant prediction.

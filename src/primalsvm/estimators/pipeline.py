@@ -97,8 +97,8 @@ def hold_out(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[E
     strata = None if encoded.strata is None else encoded.strata[counting]
     parts = train_test_split(counting, test_size=estimator.validation_fraction, random_state=seed, stratify=strata)
     training, held_out = (encoded.subset(np.sort(part)) for part in parts)
-    if encoded.meaning is not None:
-        encoded.meaning.check_training(training.Y, training.data.weight_array())
+    if encoded.decoder is not None:
+        encoded.decoder.check_training(training.Y, training.data.weight_array())
     return training, held_out
 
 
@@ -122,7 +122,7 @@ def choose_solver(
     return solver, data
 
 
-def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
+def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Single | Objectives:
     """The objective of each problem."""
     if encoded.objective is not None:
         return Single(encoded.objective)
@@ -176,9 +176,9 @@ def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]
     b = np.array([solution.b for solution in solutions])
     certificates = [solution.certificate for solution in solutions]
     fitted: dict[str, Any] = {"certificate_": total_certificate(certificates)}
-    if encoded.meaning is not None:
-        fitted |= encoded.meaning.attributes
-        W, b, certificates = encoded.meaning.expand(W, b, certificates)
+    if encoded.decoder is not None:
+        fitted |= encoded.decoder.attributes
+        W, b, certificates = encoded.decoder.expand(W, b, certificates)
     fitted |= features.attributes(W)
     return fitted | {"intercept_": b, "certificates_": certificates}
 
@@ -279,8 +279,8 @@ def warn_of(estimator: Any, encoded: Encoded, solutions: list[Solution]) -> None
         names = getattr(estimator, "feature_names_in_", None)
         reason = advice(encoded.data, names, kind) if estimator._features.scalable else ""
         warn(f"{kind} {share}{short[0].message}{reason}", ConvergenceWarning)
-    if encoded.meaning is not None and encoded.meaning.notice is not None:
-        warn(encoded.meaning.notice, UserWarning)
+    if encoded.decoder is not None and encoded.decoder.notice is not None:
+        warn(encoded.decoder.notice, UserWarning)
 
 
 def falls_short(solution: Solution, tol: float) -> bool:

@@ -9,7 +9,7 @@ POSITIVE = (0.0, math.inf)
 NOT_NEGATIVE = (-math.ulp(0.0), math.inf)
 
 
-class Piece(NamedTuple):
+class QuadraticPiece(NamedTuple):
     """max over 0 ≤ a ≤ u of  a (t − σ p) − κ/2 a², a function of the score p. Each may be an array, a number a row."""
 
     sign: Any  # σ: ±1

@@ -11,7 +11,7 @@
 import math
 from typing import Any, ClassVar, NamedTuple
 
-from primalsvm.losses.base import NOT_NEGATIVE, POSITIVE, LossDefaults, Piece
+from primalsvm.losses.base import NOT_NEGATIVE, POSITIVE, LossDefaults, QuadraticPiece
 
 
 class RegressionDefaults(LossDefaults):
@@ -68,8 +68,8 @@ class EpsilonInsensitive(Tolerance, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -1.0), 1.0)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y - self.epsilon, 1.0, 0.0), Piece(-1.0, -y - self.epsilon, 1.0, 0.0)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y - self.epsilon, 1.0, 0.0), QuadraticPiece(-1.0, -y - self.epsilon, 1.0, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         # the slope of the concave function at α' = 0 is u ∓ ε to its left and right
@@ -116,8 +116,10 @@ class SquaredEpsilonInsensitive(Tolerance, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return alpha
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y - self.epsilon, math.inf, 0.5), Piece(-1.0, -y - self.epsilon, math.inf, 0.5)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y - self.epsilon, math.inf, 0.5), QuadraticPiece(
+            -1.0, -y - self.epsilon, math.inf, 0.5
+        )
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p + q * alpha
@@ -162,8 +164,8 @@ class Huber(Threshold, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -self.delta), self.delta)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y, self.delta, 1.0), Piece(-1.0, -y, self.delta, 1.0)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y, self.delta, 1.0), QuadraticPiece(-1.0, -y, self.delta, 1.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return min(max((y - p + q * alpha) / (q + 1.0), -self.delta), self.delta)
@@ -201,8 +203,8 @@ class Pinball(Quantile, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, self.tau - 1.0), self.tau)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y, self.tau, 0.0), Piece(-1.0, -y, 1.0 - self.tau, 0.0)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y, self.tau, 0.0), QuadraticPiece(-1.0, -y, 1.0 - self.tau, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p
