@@ -342,7 +342,7 @@ def test_refusals_of_options(tmp_path):
     with pytest.raises(ValueError, match="checkpoint requires an integer random_state"):
         LinearSVC(checkpoint=Checkpoint(tmp_path / "run")).fit(DENSE, LABELS)
     (tmp_path / "mine").write_text("dear diary")
-    with pytest.raises(ModelError, match="is no checkpoint: it is left alone"):
+    with pytest.raises(ModelError, match="is not a checkpoint: it is left alone"):
         LinearSVC(**SAME, checkpoint=Checkpoint(tmp_path / "mine")).fit(DENSE, LABELS)
     with pytest.raises(ValueError, match="every"):
         Checkpoint("run.ckpt", every=-1)
