@@ -6,6 +6,7 @@ import os
 import tarfile
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,12 +52,12 @@ def cache_folder() -> Path:
     return folder
 
 
-def arxiv_text(shards: range) -> tuple[list[str], list[str]]:
-    """Primary categories and texts (title and abstract) of the given shards."""
+def arxiv_text(shards: range, rows: int | None = None) -> tuple[list[str], list[str]]:
+    """Primary categories and texts (title and abstract) of the given shards, or of the first rows of each."""
     categories, texts = [], []
     for k in shards:
         with lzma.open(raw(f"arxiv-abstracts/arxiv-{k:02d}.tsv.xz"), "rt", encoding="utf-8", newline="") as file:
-            for line in file:
+            for line in islice(file, rows):
                 fields = line.rstrip("\n").split("\t")
                 categories.append(fields[2])
                 texts.append(fields[4] + " " + fields[5])
@@ -104,16 +105,19 @@ def covtype() -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def arxiv(category: str = "cs") -> Split:
-    """arXiv TF-IDF: min_df = 10, sublinear, float32; shards 00-04 train, 05 test; `category`.* against the rest."""
-    cache = cache_folder() / "arxiv-tfidf"
+def arxiv(category: str = "cs", rows: int | None = None) -> Split:
+    """arXiv TF-IDF: min_df = 10, sublinear, float32; shards 00-04 train, 05 test; `category`.* against the rest.
+
+    `rows` of a shard to train on and to test on are for quick runs: building all takes a minute.
+    """
+    cache = cache_folder() / ("arxiv-tfidf" if rows is None else f"arxiv-tfidf-{rows}")
     if not (cache / "done").exists():
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         cache.mkdir(exist_ok=True)
         vectorizer = TfidfVectorizer(min_df=10, sublinear_tf=True, dtype=np.float32)
-        for name, shards in (("train", range(5)), ("test", range(5, 6))):
-            categories, texts = arxiv_text(shards)
+        for name, shards in (("train", range(5 if rows is None else 1)), ("test", range(5, 6))):
+            categories, texts = arxiv_text(shards, rows)
             X = vectorizer.fit_transform(texts) if name == "train" else vectorizer.transform(texts)
             X.sort_indices()
             sp.save_npz(cache / f"{name}.npz", X, compressed=False)

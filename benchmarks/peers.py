@@ -72,7 +72,7 @@ class PaperPegasos(_TakesArrays):
 
 
 class OurPegasos(PaperPegasos):
-    """Pegasos with rows in mixed blocks and the average that weighs iterate t by t."""
+    """Pegasos with rows in shuffled blocks and the average that weighs iterate t by t."""
 
     name = "Pegasos"
     options: ClassVar[dict[str, Any]] = {"average": "weighted"}

@@ -1,11 +1,13 @@
 """Extending: a loss and a solver of one's own, fitted, certified, saved and loaded.
 
 What one learns here:
-- a loss is a NamedTuple with eight short methods (docstring of `primalsvm.losses`), and every solver knows it at once;
+- a loss is a NamedTuple with six short methods and three properties (docstring of `primalsvm.losses`), and every solver
+  knows it at once;
 - a solver is an object with options and four methods (`primalsvm.solvers.protocol`); clock, certificate, limits,
   history and warnings are the driver's;
-- any α gives a lower bound: it takes no proof to certify a new method, only −ℓ' at its own point;
-- two lines register them for names and for files.
+- any α in the domain of the dual gives a lower bound, such as −ℓ' at a solver's own point: it takes no proof to certify
+  a new method;
+- three lines register the loss, the solver and its state, for names and for files.
 
 The loss is least squares, so that there is something to compare with: Fisher's discriminant, scikit-learn's
 `RidgeClassifier`. The solver is Nesterov's accelerated gradient descent.
@@ -84,7 +86,6 @@ class AcceleratedState(SolverState):  # which has the fields that the driver rea
     v: Any
     b: float
     length: float  # 1/L
-    target: float  # relative gap to reach
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Accelerated:
     def start(self, objective: Any, run: Any, previous: Any = None) -> AcceleratedState:
         w = np.zeros(objective.data.shape[1])
         L = objective.lam + objective.loss.curvature * float(objective.data.squared_norms().mean())
-        return AcceleratedState(w, w, 0.0, 1.0 / L, run.target)
+        return AcceleratedState(w, w, 0.0, 1.0 / L, target=run.target)
 
     def advance(self, objective: Any, state: AcceleratedState) -> AcceleratedState:
         root = math.sqrt(objective.lam * state.length)

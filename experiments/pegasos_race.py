@@ -41,7 +41,8 @@ ABOUT = (
 def problems(options: Options) -> dict[str, Split]:
     """The text problems at hand."""
     found = {}
-    for name, read in (("arXiv", arxiv), ("RCV1", partial(rcv1, options.fetch))):
+    text = partial(arxiv, rows=QUICK_ROWS if options.quick else None)
+    for name, read in (("arXiv", text), ("RCV1", partial(rcv1, options.fetch))):
         with suppress(FileNotFoundError):
             found[name] = read()
     if options.quick:

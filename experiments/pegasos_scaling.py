@@ -46,9 +46,9 @@ class Problems(NamedTuple):
 
 
 @cache
-def documents(m: int) -> Problems:
-    """The first m abstracts."""
-    split = arxiv()
+def documents(m: int, rows: int | None = None) -> Problems:
+    """The first m abstracts, with the features of all of them, or of so many."""
+    split = arxiv(rows=rows)
     return Problems(split.X_train[:m], split.y_train[:m], split.X_train[:m].astype(np.float64))
 
 
@@ -108,9 +108,10 @@ def cases(options: Options) -> list[Case]:
     sizes, lambdas, epsilons, lengths = SIZES, LAMBDAS, EPSILONS, LENGTHS
     if options.quick:
         sizes, lambdas, epsilons, lengths = SIZES[:2], LAMBDAS[:2], EPSILONS[:2], LENGTHS[:2]
-    whole = DOCUMENTS[sizes[-1]]
+    texts_of = {m: partial(documents, m, sizes[-1]) for m in sizes} if options.quick else DOCUMENTS
+    whole = texts_of[sizes[-1]]
     texts = {per_row: partial(generated, per_row, sizes[0] if options.quick else GENERATED_ROWS) for per_row in lengths}
-    made = [Case(f"m | {m}", partial(steps_to, DOCUMENTS[m], LAM, EPSILON, seeds)) for m in sizes]
+    made = [Case(f"m | {m}", partial(steps_to, texts_of[m], LAM, EPSILON, seeds)) for m in sizes]
     made += [Case(f"λ | {lam:g}", partial(steps_to, whole, lam, EPSILON, seeds)) for lam in lambdas]
     made += [Case(f"ε | {one:g}", partial(steps_to, whole, LAM, one, seeds)) for one in epsilons]
     made += [Case(f"d | {n}", partial(steps_to, texts[n], LAM, EPSILON, seeds)) for n in lengths]

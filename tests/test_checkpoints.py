@@ -33,9 +33,9 @@ class KilledError(Exception):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(ascent, "CHUNK", 700)
+    monkeypatch.setattr(ascent, "SWEEP_CHUNK", 700)
     monkeypatch.setattr(dual_ascent, "WORKING_SET_SHARE", 0.5)
-    monkeypatch.setattr(stochastic, "CHUNK", 700)
+    monkeypatch.setattr(stochastic, "STEP_CHUNK", 700)
 
 
 def killed_after(monkeypatch, n):
@@ -119,8 +119,8 @@ SEVERAL = {
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_run_of_several_problems_goes_on_to_the_same_bits(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(joint_ascent, "CHUNK", 700)
-    monkeypatch.setattr(joint_ascent, "SWEEPS", 12)
+    monkeypatch.setattr(joint_ascent, "SWEEP_CHUNK", 700)
+    monkeypatch.setattr(joint_ascent, "MOST_SWEEPS", 12)
     model = SEVERAL[name].set_params(random_state=0, checkpoint=None)
     whole = model.__class__(**model.get_params()).fit(SPARSE, CLASSES)
     path = tmp_path / "run.ckpt"
@@ -143,8 +143,8 @@ def test_a_run_of_several_problems_goes_on_to_the_same_bits(name, tmp_path, monk
 @pytest.mark.filterwarnings("ignore:.*stopped after")
 @pytest.mark.parametrize("solver", ["dual_ascent", "newton"])
 def test_several_problems_that_are_cut_short_after_every_chunk(solver, tmp_path, monkeypatch):
-    monkeypatch.setattr(joint_ascent, "CHUNK", 700)
-    monkeypatch.setattr(joint_ascent, "SWEEPS", 4)
+    monkeypatch.setattr(joint_ascent, "SWEEP_CHUNK", 700)
+    monkeypatch.setattr(joint_ascent, "MOST_SWEEPS", 4)
     options = {"lam": 1e-3, "solver": solver, "random_state": 0, "tol": 1e-4}
     whole = LinearSVC(**options).fit(SPARSE, CLASSES)
     checkpoint = Checkpoint(tmp_path / "run", every=1000, resume=True)
@@ -342,7 +342,7 @@ def test_refusals_of_options(tmp_path):
     with pytest.raises(ValueError, match="checkpoint requires an integer random_state"):
         LinearSVC(checkpoint=Checkpoint(tmp_path / "run")).fit(DENSE, LABELS)
     (tmp_path / "mine").write_text("dear diary")
-    with pytest.raises(ModelError, match="is no checkpoint: it is left alone"):
+    with pytest.raises(ModelError, match="is not a checkpoint: it is left alone"):
         LinearSVC(**SAME, checkpoint=Checkpoint(tmp_path / "mine")).fit(DENSE, LABELS)
     with pytest.raises(ValueError, match="every"):
         Checkpoint("run.ckpt", every=-1)

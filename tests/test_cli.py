@@ -320,7 +320,7 @@ def test_outputs_do_not_replace_what_is_read(rows_file, tmp_path):
     result = CliRunner().invoke(app, ["predict", str(tmp_path / "m"), str(rows_file), "-o", str(tmp_path / "m")])
     assert result.exit_code == 1 and "is what is read" in result.stderr
     result = CliRunner().invoke(app, ["train", str(rows_file), "--checkpoint", str(rows_file)])
-    assert result.exit_code == 1 and "is no checkpoint: it is left alone" in result.stderr
+    assert result.exit_code == 1 and "is not a checkpoint: it is left alone" in result.stderr
     result = CliRunner().invoke(app, ["predict", str(tmp_path / "m"), "missing", "-o", str(tmp_path / "s.csv")])
     assert result.exit_code == 1 and "there is no file 'missing'" in result.stderr
     assert not (tmp_path / "s.csv").exists()

@@ -62,6 +62,41 @@ def test_the_second_process_finds_kernels_compiled_and_an_edit_is_never_missed(p
     assert float(value) == pytest.approx(EXPECTED[2]) and (hits, misses) == ("0", "1")
 
 
+MINE = """
+from typing import NamedTuple
+from primalsvm.compiled import kernel
+from primalsvm.losses.margin import MarginLoss
+
+class Scale(NamedTuple):
+    scale: float = 1.0
+
+class Mine(Scale, MarginLoss):
+    def value(self, p, y):
+        return self.scale * max(0.0, 1.0 - y * p)
+
+    def dual_step(self, p, y, alpha, q):
+        return alpha
+
+@kernel
+def half(x):
+    return 0.5 * x
+"""
+
+
+def test_an_edit_to_code_outside_the_package_is_never_missed(package):
+    script = VALUE.replace("import Hinge", "import Hinge\nfrom mine import Mine, half").replace(
+        "Hinge(), 0.5", "Mine(), 0.5"
+    )
+    script += "print(half(1.0))\n"
+    source = package.parent / "mine.py"
+    source.write_text(MINE)
+    assert [float(x) for x in run(script, package)] == [pytest.approx(EXPECTED[1]), 0, 1, 0.5]
+    times = source.stat()
+    source.write_text(MINE.replace("1.0 - y * p", "2.0 - y * p").replace("0.5 * x", "0.7 * x"))
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert [float(x) for x in run(script, package)] == [pytest.approx(EXPECTED[2]), 0, 1, 0.7]
+
+
 @pytest.fixture
 def stamps(package):
     """The stamps of modules of the copy, as they are now."""

@@ -11,16 +11,30 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import primalsvm
-from primalsvm import SVC, Checkpoint, Hinge, LinearSVC, LinearSVR, Newton, Problem, SquaredHinge, Status
+from primalsvm import (
+    SVC,
+    Asset,
+    Checkpoint,
+    Hinge,
+    LinearSVC,
+    LinearSVR,
+    Newton,
+    Pegasos,
+    Problem,
+    SquaredHinge,
+    Status,
+)
 from primalsvm.data import ALONE, Dataset, Dense, Weights
 from primalsvm.data.dataset import add_results
+from primalsvm.losses.margin import MarginLoss
 from primalsvm.losses.registry import LOSSES
 from primalsvm.maps.registry import MAPS
 from primalsvm.objective import Evaluation
 from primalsvm.persistence import ModelError
-from primalsvm.solvers.protocol import Traits
+from primalsvm.solvers.protocol import SolverState, Traits
 from primalsvm.solvers.registry import SOLVERS, STATES
 from primalsvm.solvers.sequence import SolverSequence, Stage
+from primalsvm.solvers.stops import Stops
 from tests.helpers import objective, solution_of
 from tests.reference import noisy
 
@@ -80,20 +94,62 @@ def test_a_loss(solver, tmp_path, monkeypatch):
     assert again.loss == LeastSquares() and np.array_equal(again.predict(X), model.predict(X))
 
 
+class Scale(NamedTuple):
+    """How often the hinge is taken."""
+
+    scale: float = 20.0
+
+
+class ScaledHinge(Scale, MarginLoss):
+    """A multiple of the hinge: the hinge itself at a smaller λ."""
+
+    limits: ClassVar = {"scale": (0.0, np.inf)}
+
+    @property
+    def slope_bound(self):
+        return self.scale
+
+    def value(self, p, y):
+        return self.scale * max(0.0, 1.0 - y * p)
+
+    def slope(self, p, y):
+        return -self.scale * y if y * p < 1.0 else 0.0
+
+    def conjugate(self, a, y):
+        return a * y if -self.scale <= a * y <= 0.0 else np.inf
+
+    def feasible(self, alpha, y):
+        return y * min(max(y * alpha, 0.0), self.scale)
+
+    def dual_step(self, p, y, alpha, q):
+        return y * min(max(y * alpha + (1.0 - y * p) / max(q, 1e-12), 0.0), self.scale)
+
+
+@pytest.mark.parametrize("solver", [Pegasos(projection=True), Asset()])
+def test_the_ball_of_a_larger_loss_holds_the_optimum(solver):
+    expected = solution_of(objective(Problem(Hinge(), 0.05), X, Y), Newton())
+    scaled = objective(Problem(ScaledHinge(), 1.0), X, Y)
+    assert np.linalg.norm(expected.w) > 1.0  # the ball of the hinge itself
+    assert np.linalg.norm(expected.w) <= scaled.radius
+    found = solution_of(scaled, solver, Stops(tol=1e-2))
+    assert found.status is Status.CONVERGED
+    assert found.certificate.primal == pytest.approx(20.0 * expected.certificate.primal, rel=1e-2)
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.0, np.inf])
+def test_a_loss_may_limit_its_parameters(scale):
+    with pytest.raises(ValueError, match="scale must be positive and finite"):
+        Problem(ScaledHinge(scale), 1.0)
+
+
 # ---- a solver --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class DescentState:
-    """w, and what the driver reads."""
+class DescentState(SolverState):
+    """w."""
 
     w: np.ndarray
-    target: float
-    epoch: float = 0.0
-    steps: int = 0
-    operations: float = 0.0
-    finished: bool = False
-    worth_evaluating: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +160,7 @@ class Descent:
     traits: ClassVar[Traits] = Traits("passes", intercepts=("none",))  # it never moves b
 
     def start(self, objective, run, previous=None):
-        return DescentState(np.zeros(objective.data.shape[1]), run.target)
+        return DescentState(np.zeros(objective.data.shape[1]))
 
     def advance(self, objective, state):
         length = objective.lam + objective.loss.curvature * objective.data.squared_norms().mean()

@@ -136,15 +136,15 @@ def test_the_middle_survives_weights_that_cancel_up_to_rounding(shares):
     assert own.best_intercept(np.zeros(y.size)) == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("near", [0.0, 0.3, -50.0, 1e9, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("guess", [0.0, 0.3, -50.0, 1e9, np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("m", [50, 5000])  # fewer and more rows than a sample
-def test_no_guess_leads_the_best_intercept_astray(near, m):
+def test_no_guess_leads_the_best_intercept_astray(guess, m):
     rng = np.random.default_rng(0)
     scores = 3 * rng.normal(size=m) + 2
     y, c = np.where(rng.random(m) < 0.3, 1.0, -1.0), rng.uniform(0.5, 2.0, size=m)
     own = objective(Problem(Hinge(), 0.1, "free"), np.zeros((m, 1)), y, c)
     values = [own.mean_loss(scores, b) for b in (*np.linspace(-12, 12, 2401), *(1.0 - scores))]
-    assert own.mean_loss(scores, own.best_intercept(scores, near)) <= min(values) + 1e-12
+    assert own.mean_loss(scores, own.best_intercept(scores, guess)) <= min(values) + 1e-12
 
 
 @pytest.mark.parametrize("c", [None, [1.0, 5.0, 0.0, 2.0, 0.5]])

@@ -20,6 +20,11 @@ def test_relative_gap_is_relative_to_the_larger_side():
     assert Certificate.of(primal=0.0, dual=0.0).relative_gap == 0.0
 
 
+@pytest.mark.parametrize(("primal", "dual"), [(1.0, -np.inf), (np.inf, 1.0), (np.nan, 0.0), (np.inf, -np.inf)])
+def test_without_a_bound_the_relative_gap_is_infinite(primal, dual):
+    assert Certificate.of(primal, dual).relative_gap == np.inf
+
+
 def test_certificate_reads_as_in_the_readme():
     shown = "Certificate(primal=0.238360, dual=0.238148, gap=2.1e-04, relative_gap=8.9e-04, exact=True)"
     assert repr(Certificate.of(0.238360, 0.238148)) == shown

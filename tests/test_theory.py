@@ -149,7 +149,7 @@ def test_pegasos_takes_as_many_steps_as_theory_asks_for(delta, average):
     solver = Pegasos(n_iter="theory", epsilon=epsilon, delta=delta, projection=True)
     found = solve(PROBLEM, X, Y, solver=solver, tol=1e6)
     planned = theory.plan(LAM, epsilon, delta, 1.0, True)
-    plan = found.state.plan
+    plan = found.state.options
     assert found.n_steps == planned.iterations and plan.average == average
     assert plan.tries == planned.tries and plan.sampling == "iid"
     assert primal(PROBLEM, X, Y, found.w) - BEST <= epsilon

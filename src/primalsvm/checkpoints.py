@@ -1,4 +1,4 @@
-"""Checkpoints: files with the state of a run, from which it continues to the same bits.
+"""Checkpoints: files with the state of a run, from which it is resumed with bit-identical results.
 
 The format is that of model files (`persistence`): files are written atomically and have a checksum. A checkpoint also
 identifies the run by its problems, solver and rows. The clock decides when checkpoints are written, but not their
@@ -80,7 +80,7 @@ class CheckpointWriter:
         self.checkpoint, self.run, self.library = checkpoint, run, library
         self.last, self.checked = time.monotonic(), False
         if self.path.exists() and header_of(self.path).get("kind") != KIND and not checkpoint.resume:
-            raise ModelError(f"{self.path} is there already, and is no checkpoint: it is left alone")
+            raise ModelError(f"{self.path} exists and is not a checkpoint: it is left alone")
         if not os.access(self.path.parent, os.W_OK):
             raise OSError(f"there is no folder {str(self.path.parent)!r} to write the checkpoint to")
 

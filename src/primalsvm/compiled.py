@@ -2,8 +2,9 @@
 
 Numba stamps an on-disk cache entry with the one file the kernel lives in. Our kernels are assembled from several files
 (a solver, the losses, the blocks of rows), so an edit to a loss would silently run old code. Here the stamp is a digest
-of that file and of all files of the package that it imports, directly or not. Where no cache folder can be written,
-kernels are simply compiled again.
+of that file and of all files of the package that it imports, directly or not. The sources of other code are not known:
+kernels outside the package, and those for losses and rows defined there, are not cached. Where no cache folder can be
+written, kernels are simply compiled again.
 """
 
 import functools
@@ -75,6 +76,20 @@ def _files(name: str) -> set[Path]:
     return {file for file in (own, *packages) if file.is_file()}
 
 
+def has_foreign_part(kinds: Any) -> bool:
+    """Whether types of arguments contain a NamedTuple from outside this package, such as a user's loss."""
+    return any(
+        has_foreign_part(getattr(kind, "types", ()))
+        or (isinstance(kind, types.BaseNamedTuple) and not is_own(kind.instance_class.__module__))
+        for kind in kinds
+    )
+
+
+def is_own(module: str) -> bool:
+    """Whether a module is of this package."""
+    return module.partition(".")[0] == "primalsvm"
+
+
 class _PackageCache(FunctionCache):
     """Numba's function cache, stamped with the sources of the kernel and never fatal."""
 
@@ -87,12 +102,16 @@ class _PackageCache(FunctionCache):
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if has_foreign_part(sig):
+            return None
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a damaged entry: reading a broken pickle may raise anything, and compiling again mends it
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        if has_foreign_part(sig):
+            return
         try:
             super().save_overload(sig, data)
         except Exception:  # a full or read-only disk, a damaged index: costs the next process a compilation only
@@ -112,7 +131,7 @@ def exact_kernel(function: Callable[..., Any]) -> Any:
 def _compile(function: Callable[..., Any], fastmath: set[str]) -> Any:
     dispatcher = numba.njit(nogil=True, fastmath=fastmath or False, error_model="numpy")(function)
     try:
-        dispatcher._cache = _PackageCache(function)
+        dispatcher._cache = _PackageCache(function) if is_own(function.__module__) else NullCache()
     except (RuntimeError, OSError):  # no folder can be written: Numba has no locator for the cache
         dispatcher._cache = NullCache()
     return dispatcher

@@ -18,7 +18,7 @@ from primalsvm.losses import Loss
 Reduce = Callable[..., Any]
 
 # A sum of slopes below this share of Σc is 0 up to rounding.
-ROUNDING = 1e-14
+ROUNDING_OF_SLOPES = 1e-14
 
 
 def best_intercept(
@@ -29,13 +29,13 @@ def best_intercept(
     y: Handle,
     weight: Handle,
     scores: Handle,
-    near: float = math.nan,
+    guess: float = math.nan,
 ) -> float:
     """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + linear · b.
 
     Of an interval of minimisers it is the middle, or the upper end if there is no lower one.
 
-    It is found by bisection around a guess `near` it (NaN: without one), first on all rows, then on those in the
+    It is found by bisection around a `guess` (NaN: without one), first on all rows, then on those in the
     bracket.
 
     Parameters
@@ -49,9 +49,9 @@ def best_intercept(
         return linear + float(reduce(partial(sums.slope_sum, loss, b), y, weight, scores))
 
     reach = float(reduce(sums.score_extent, y, scores, merge=max))
-    zero = ROUNDING * total
-    guessed = abs(near) < reach
-    centre, spread = (near, reach / 64) if guessed else (0.0, reach)
+    zero = ROUNDING_OF_SLOPES * total
+    guessed = abs(guess) < reach
+    centre, spread = (guess, reach / 64) if guessed else (0.0, reach)
     low, high, at_low = centre - spread, centre + spread, 0.0
     for _ in range(60):  # slopes may be never exactly 0, as those of the logistic loss
         at_low = slope_at(low)

@@ -39,14 +39,14 @@ class Evaluation(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds of w* and b*: λ/2 ‖w*‖² ≤ P(0, 0), and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
+    """Bounds of w* and b*: of λ/2 ‖w*‖², and |b*| ≤ max|y| + max‖x‖ ‖w*‖. See `Problem.on`."""
 
     at_zero: float  # bound of λ/2 ‖w*‖²
     largest: float  # max|y|; of the one-class problem, the spread of the scores
     trivial_above: float = math.inf  # of the one-class problem: if P* is above this, P* and w* are 0
 
 
-# The bounds for targets −1 and 1. ½ is enough for every margin loss: see `Objective.radius`.
+# The bounds for targets −1 and 1, and losses of at most 1 at a score of 0: see `Problem.on`.
 SIGNS = Bounds(0.5, 1.0)
 # The spread of scores is at least this share of their mean.
 LEAST_SPREAD = 1e-2
@@ -101,13 +101,18 @@ class Problem:
     def on(self, data: Dataset, y: Handle) -> "Objective":
         """P and D on the rows of a data set with these targets.
 
-        Unless targets are signs, their size bounds w* and b*. In the one-class problem P* = D* = −λ/2 ‖w*‖² (conjugates
-        are 0), and α = ν is feasible: λ/2 ‖w*‖² ≤ −D(ν), which is λ/2 ‖ν x̄/λ‖² with x̄ the mean row; and −b* may be one
-        of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
+        P(0, 0) ≥ P* + λ/2 ‖w*‖² (strong convexity) and P* ≥ λ/2 ‖w*‖², so λ/2 ‖w*‖² ≤ P(0, 0)/2. With signs as targets
+        this is at most half the loss at a score of 0. Else the size of the targets bounds w* and b*.
+
+        In the one-class problem P* = D* = −λ/2 ‖w*‖² (conjugates are 0), and α = ν is feasible: λ/2 ‖w*‖² ≤ −D(ν),
+        which is λ/2 ‖ν x̄/λ‖² with x̄ the mean row; and −b* may be one of the scores, |⟨w*, x⟩| ≤ ‖w*‖ max‖x‖.
         """
         objective = Objective(self, data, y)
         if self.loss.is_classification:
-            return objective
+            at_most = max(
+                1.0, self.loss.value(0.0, 1.0), self.loss.value(0.0, -1.0)
+            )  # 1: the ball of the Pegasos paper
+            return replace(objective, bounds=SIGNS._replace(at_zero=at_most / 2.0))
         smallest = np.finfo(float).tiny
         if self.nu:
             length = self.nu / self.lam  # of w(ν), in mean rows
@@ -173,9 +178,9 @@ class Objective:
 
     @property
     def radius(self) -> float:
-        """Radius of a ball that contains w*: √(2 P(0)/λ), as λ/2 ‖w*‖² ≤ P* ≤ P(0).
+        """Radius of a ball that contains w*: 1/√λ for the margin losses here, √(2 P(0)/λ) for regression losses.
 
-        For every margin loss here it is 1/√λ, as λ‖w*‖² = mean(θ z) ≤ 1. For the one-class problem see `Problem.on`.
+        See `Problem.on`.
         """
         return math.sqrt(2.0 * self.bounds.at_zero / self.lam)
 
@@ -219,7 +224,8 @@ class Objective:
         if not self.loss.is_classification:
             return self.mean_loss(scores, b) + self.nu * b
         return (
-            float(self.data.reduce(partial(sums.wrong_sum, float(b)), self.y, self.data.weights, scores)) / self.total
+            float(self.data.reduce(partial(sums.misclassified_weight, float(b)), self.y, self.data.weights, scores))
+            / self.total
         )
 
     def evaluate_primal(self, w: Vector, b: float) -> tuple[float, float, Handle]:
@@ -242,20 +248,20 @@ class Objective:
         in_b = self.balance(slopes) / self.total + self.nu
         return in_w, in_b + (self.lam * b if self.intercept == "penalized" else 0.0)
 
-    def best_intercept(self, scores: Handle, near: float = math.nan) -> float:
+    def best_intercept(self, scores: Handle, guess: float = math.nan) -> float:
         """The b that minimises P(w, ·), given the scores ⟨w, xᵢ⟩; the middle of an interval of minimisers.
 
-        A guess `near` the best b saves some passes; NaN: without a guess.
+        A `guess` near the best b saves some passes; NaN: without one.
         """
         data = self.data
         m = data.shape[0]
-        if math.isnan(near) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a first guess from a sample
+        if math.isnan(guess) and data.numbered and m >= 2 * SAMPLED_ROWS:  # a first guess from a sample
             some = np.arange(0, m, m // SAMPLED_ROWS)
             y, weight, few = (data.get(handle, some) for handle in (self.y, data.weights, scores))
             total = weight.total(some.size)
-            near = best_intercept(reduce_locally, self.loss, self.nu * total, total, y, weight, few)
+            guess = best_intercept(reduce_locally, self.loss, self.nu * total, total, y, weight, few)
         linear = self.nu * self.total
-        return best_intercept(data.reduce, self.loss, linear, self.total, self.y, data.weights, scores, near)
+        return best_intercept(data.reduce, self.loss, linear, self.total, self.y, data.weights, scores, guess)
 
     def best_constant(self) -> float:
         """The b that minimises P(0, ·): the best constant prediction.
@@ -317,9 +323,11 @@ class Objective:
         return self.conjugate_sum(alpha) / self.total - self.regularizer(w, b)
 
     def lower_bound(self, alpha: Handle, combination: Vector | None = None) -> float:
-        """D at a feasible dual point near α: a lower bound of P* for any α.
+        """D at a feasible dual point near α: a lower bound of P*.
 
-        If `combination` = Σ cᵢ αᵢ xᵢ is given, only rows that `balance_alpha` moves are added to it.
+        Each αᵢ must lie in its dual domain, as −ℓ' at any score does, or the bound is −∞ (see `clip_alpha`); the
+        constraint of a free intercept need not hold. If `combination` = Σ cᵢ αᵢ xᵢ is given, only rows that
+        `balance_alpha` moves are added to it.
         """
         allowed = self.balance_alpha(alpha)
         if combination is not None and allowed is not alpha:

@@ -81,3 +81,7 @@ class PairObjectives:
         """Drop what is kept for problem k."""
         with self._lock:
             self._kept.pop(k, None)
+
+    def with_lam(self, lam: float) -> "PairObjectives":
+        """The same problems at another λ."""
+        return PairObjectives([replace(one, lam=lam) for one in self.problems], self.data, self.codes, self.pairs)

@@ -1,6 +1,7 @@
 """The result of a solver: a `Solution` with its `Certificate`, its `Status` and its trace."""
 
 import enum
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,13 +10,15 @@ import numpy.typing as npt
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """(P − D) / max(|P|, |D|); 0 where both are 0.
+    """(P − D) / max(|P|, |D|); 0 where both are 0, inf unless both are finite.
 
     Examples
     --------
     >>> relative_gap(2.0, 1.0)
     0.5
     """
+    if not (math.isfinite(primal) and math.isfinite(dual)):
+        return math.inf
     scale = max(abs(primal), abs(dual))
     return (primal - dual) / scale if scale != 0 else 0.0
 

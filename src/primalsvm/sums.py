@@ -65,7 +65,7 @@ def clip(loss, y, alpha, out):  # type: ignore[no-untyped-def]  # as above
 
 
 @kernel
-def wrong_sum(b, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
+def misclassified_weight(b, y, weight, scores):  # type: ignore[no-untyped-def]  # as above
     """The weight of the rows on the wrong side of 0."""
     total = 0.0
     for i in range(np.uint64(y.shape[0])):

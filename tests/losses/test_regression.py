@@ -173,8 +173,8 @@ def test_compiled_equals_python(loss):
         (EpsilonInsensitive(-0.1), "epsilon must be finite and not negative"),
         (SquaredEpsilonInsensitive(np.inf), "epsilon must be finite and not negative"),
         (Huber(0.0), "delta must be positive and finite"),
-        (Pinball(1.0), "tau must lie between 0 and 1"),
-        (Pinball(np.nan), "tau must lie between 0 and 1"),
+        (Pinball(1.0), "tau must be between 0 and 1"),
+        (Pinball(np.nan), "tau must be between 0 and 1"),
     ],
     ids=repr,
 )

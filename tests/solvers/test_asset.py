@@ -151,7 +151,7 @@ def test_a_stream_leaves_the_same_bits_however_it_is_cut(convert, options, k):
     settings = solver.settings(first, np.array([2.0]))
     outputs = []
     for cuts in ([], [1, 2, 3], [50], [10, 20, 30, 40, 41, 90]):
-        state = stochastic.begin(solver.plan, settings, first)
+        state = stochastic.begin(solver.run_options, settings, first)
         edges = [0, *cuts, 120]
         for a, b in itertools.pairwise(edges):
             state = streams.absorb(Hinge(), Batch(as_block(rows[a:b]), y[a:b], EQUAL_WEIGHTS), state)
@@ -162,7 +162,7 @@ def test_a_stream_leaves_the_same_bits_however_it_is_cut(convert, options, k):
 
 def test_a_stream_averages_one_to_two_windows():
     solver, first = Asset(average_last=7, D_X=3.0, D_G=2.0), objective(Problem(Hinge(), LAM, "free"), X, Y)
-    state = stochastic.begin(solver.plan, solver.settings(first, np.ones(1)), first)
+    state = stochastic.begin(solver.run_options, solver.settings(first, np.ones(1)), first)
     state = streams.absorb(Hinge(), Batch(as_block(X), Y, EQUAL_WEIGHTS), state)
     iterates, _ = algorithm_1(X, Y, LAM, np.arange(M), 1, D_X=3.0, D_G=2.0, B=1 + 1 / math.sqrt(LAM))
     kept = range(28, 41)  # buckets begin with iterates 28, 35, 42, …: the previous one and the present one

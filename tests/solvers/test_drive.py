@@ -44,12 +44,12 @@ class Script:
     evaluations: list
     events: dict = field(default_factory=dict)
     name: str = "script"
-    self_paced: bool = False
+    fixed_steps: bool = False
     length: int | None = None
 
     @property
     def traits(self):
-        return Traits("passes", self_paced=self.self_paced)
+        return Traits("passes", fixed_steps=self.fixed_steps)
 
     def start(self, objective, run, previous=None):
         return ScriptState()
@@ -107,13 +107,13 @@ def test_stops_after_max_seconds():
 
 
 def test_a_solver_that_is_done_is_finished():
-    found = run(played([0.5, 0.2], length=2, self_paced=True), tol=1e-3, max_iter=1)
+    found = run(played([0.5, 0.2], length=2, fixed_steps=True), tol=1e-3, max_iter=1)
     assert found.status is Status.FINISHED and found.n_epochs == 2
     assert found.message == "finished after 2 epochs at a relative gap of 1.8e-01 > tol 1.0e-03"
 
 
 def test_a_self_paced_solver_goes_on_beyond_tol():
-    assert run(played([0.01, 0.01, 0.01], length=3, self_paced=True), tol=0.1).n_epochs == 3
+    assert run(played([0.01, 0.01, 0.01], length=3, fixed_steps=True), tol=0.1).n_epochs == 3
 
 
 def test_the_best_point_and_the_best_bound_are_kept():

@@ -14,7 +14,7 @@ from primalsvm.objective import Objectives
 from primalsvm.solvers import joint_ascent
 from primalsvm.solvers.costs import Size
 from primalsvm.solvers.drive import drive
-from primalsvm.solvers.joint_ascent import JointAscent, SweepScalars, sweep
+from primalsvm.solvers.joint_ascent import JointAscent, SweepFrame, sweep
 from primalsvm.solvers.policy import choose
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sequence import SolverSequence, Stage
@@ -116,7 +116,7 @@ def test_a_sweep_is_the_plain_one(kind):
     norms, skip, pause = np.full(M, -1.0), np.zeros(M, np.uint8), np.zeros(M, np.uint8)
     for relaxation in (1.0, 1.4):
         gap, gain, order = np.zeros(K), np.zeros(K), rng.permutation(M).astype(np.uint32)
-        frame = SweepScalars(problem.lam, float(WEIGHT.sum()), 0.3, relaxation)
+        frame = SweepFrame(problem.lam, float(WEIGHT.sum()), 0.3, relaxation)
         sweep(
             rows, as_weights(WEIGHT, M), SIGNS, Hinge(), frame, centre, norms, order, alpha, V, beta, square,
             gap, gain, skip, pause,
@@ -134,7 +134,7 @@ def test_a_sweep_is_the_plain_one(kind):
     "solver", [DualAscent(), SolverSequence((Stage(DualAscent()), Stage(Newton())))], ids=["ascent", "sequence"]
 )
 def test_after_some_sweeps_each_goes_on_alone(solver, n_jobs, monkeypatch):
-    monkeypatch.setattr(joint_ascent, "SWEEPS", 3)
+    monkeypatch.setattr(joint_ascent, "MOST_SWEEPS", 3)
     with ThreadPool(n_jobs) as threads:
         solutions = together(problems(Problem(Hinge(), 0.002, "free"), "csr", threads=threads), solver=solver)
     for found in solutions:
@@ -146,7 +146,7 @@ def test_after_some_sweeps_each_goes_on_alone(solver, n_jobs, monkeypatch):
 
 def test_after_its_sweeps_a_problem_goes_on_even_if_it_seems_to_be_solved(monkeypatch):
     """The estimate of the gap may be wrong, and so it is no reason to stop without a certificate."""
-    monkeypatch.setattr(joint_ascent, "SWEEPS", 3)
+    monkeypatch.setattr(joint_ascent, "MOST_SWEEPS", 3)
     estimate = joint_ascent.close_sweep
 
     def too_low(*arguments):
@@ -213,7 +213,7 @@ def test_it_stops_where_it_must():
 
 
 def test_a_run_that_is_cut_within_a_sweep_is_certified(monkeypatch):
-    monkeypatch.setattr(joint_ascent, "CHUNK", 50)
+    monkeypatch.setattr(joint_ascent, "SWEEP_CHUNK", 50)
     given = problems(Problem(Hinge(), 0.02, "free"), "csr")
     found = drive(given, JointAscent(), Stops(1e-9, max_seconds=1e-9))
     for own, one in zip(given, found, strict=True):

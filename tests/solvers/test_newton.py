@@ -285,7 +285,7 @@ def test_a_state_that_was_pickled_goes_on_to_the_same_bits(sampling, steps):
 
 def test_what_can_be_computed_again_is_not_kept():
     found = newton(Problem(Hinge(), LAM), X, Y)
-    assert found.state.view.curvature.squares is None
+    assert found.state.row_state.curvature.squares is None
 
 
 def test_the_next_point_of_a_path_begins_with_a_larger_q():
@@ -294,7 +294,11 @@ def test_the_next_point_of_a_path_begins_with_a_larger_q():
     previous, memory = solver.path_start(last, None, LAM / 2)
     assert memory is None and previous.q > last.q
     state = solver.start(rows.with_lam(LAM / 2), Run(1e-8, True, 100, 0), previous)
-    assert state.q == pytest.approx(1.0) and np.array_equal(state.w, last.w) and state.view.alpha is not last.view.alpha
+    assert (
+        state.q == pytest.approx(1.0)
+        and np.array_equal(state.w, last.w)
+        and state.row_state.alpha is not last.row_state.alpha
+    )
 
 
 @each_intercept
@@ -302,9 +306,9 @@ def test_a_point_of_another_solver(intercept):
     rows, solver = objective(Problem(Hinge(), LAM, intercept), X, Y), Newton()
     found = solution_of(rows, solver)
     point = solver.hand_over(rows, found.state)
-    assert point.alpha is found.state.view.a
+    assert point.alpha is found.state.row_state.a
     state = solver.start(rows, Run(1e-8, True, 100, 0), Point(2.0 * point.alpha, point.b))
-    assert np.abs(state.view.alpha).max() <= 1.0 and state.q == 1.0
+    assert np.abs(state.row_state.alpha).max() <= 1.0 and state.q == 1.0
     assert state.b == (0.0 if intercept == "none" else point.b)
     cold = solver.start(rows, Run(1e-8, True, 100, 0), Point(np.ones(3), 1.0))
     assert not cold.w.any() and cold.b == 0.0

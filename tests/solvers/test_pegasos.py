@@ -208,7 +208,7 @@ def test_the_first_step_shrinks_to_zero_for_every_lam(draws, average, lam):
 
 
 def test_a_random_iterate_is_uniform_over_the_iterates(draws, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 2)  # several chunks: the choice is made anew in each
+    monkeypatch.setattr(module, "STEP_CHUNK", 2)  # several chunks: the choice is made anew in each
     T = 7
     order = order_of(T, 1)
     iterates = paper(X, Y, LAM, order)[:-1]
@@ -329,7 +329,7 @@ def test_the_seed_decides(sampling):
 
 @pytest.mark.parametrize("average", ["last", "suffix"])
 def test_copies_of_rows_are_visited_as_the_rows_themselves(monkeypatch, average):
-    monkeypatch.setattr(module, "CHUNK_BYTES", 8 * D * 17)  # 17 rows at a time
+    monkeypatch.setattr(module, "STEP_CHUNK_BYTES", 8 * D * 17)  # 17 rows at a time
     problem, c, solver = Problem(Hinge(), LAM, "free"), weights(M), Pegasos(n_iter=500, average=average)
     rows = Whitened(Dense(X), np.eye(D), as_weights(c, M), ALONE)
     copied = solution_of(problem.on(rows, Y), solver, seed=3)

@@ -9,7 +9,7 @@ from primalsvm.objective import Evaluation
 from primalsvm.solvers import costs, stops
 from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.costs import LARGEST_FACTOR, Size
-from primalsvm.solvers.policy import choose, choose_mapped, choose_out_of_core, plan
+from primalsvm.solvers.policy import choose, choose_mapped, choose_out_of_core, default_sequence
 from primalsvm.solvers.several import Several
 from primalsvm.solvers.stops import Stops
 from tests.helpers import objective, solution_of
@@ -19,7 +19,7 @@ HINGE = Hinge()
 
 
 def names(size, loss=HINGE, **options):
-    return [stage.solver.name for stage in plan(size, loss, **options).stages]
+    return [stage.solver.name for stage in default_sequence(size, loss, **options).stages]
 
 
 def dense(m, d):
@@ -138,6 +138,6 @@ def test_cheap_epochs_are_not_limited_but_work_is(monkeypatch):
 
 def test_costs_grow_with_the_size():
     small, large = dense(1_000, 100), dense(10_000, 200)
-    for cost in (costs.visits, costs.newton, costs.interior_point, costs.squares, costs.one_pass):
+    for cost in (costs.sweep, costs.newton, costs.interior_point, costs.squares, costs.one_pass):
         assert 0.0 < cost(small) < cost(large)
     assert costs.prefers_rows(dense(100, 5_000)) and not costs.prefers_rows(dense(5_000, 100))

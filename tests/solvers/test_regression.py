@@ -121,6 +121,13 @@ def test_the_ball_holds_the_optimum(loss, intercept):
     assert posed.bounds.largest == np.abs(Y).max()
 
 
+@pytest.mark.parametrize("loss", [Pinball(0.3), Pinball(0.9), Huber(0.3), Huber(0.7)], ids=repr)
+@pytest.mark.parametrize("kind", [Pegasos, Asset])
+def test_means_of_slopes_in_single_precision_are_feasible(kind, loss):
+    found = solve(Problem(loss, 0.05), X, Y, solver=kind(n_iter=20_000))
+    assert np.isfinite(found.certificate.dual)
+
+
 def test_a_pinball_s_constant_is_the_quantile():
     found = solve(Problem(Pinball(0.25), 1e6, "free"), X, Y)
     below = np.mean(found.b > Y)

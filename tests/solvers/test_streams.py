@@ -22,7 +22,7 @@ def batch(rows, chosen, c=C):
 
 def begun(rows, **options):
     solver, first = Pegasos(**options), Problem(Hinge(), 0.05).on(as_dataset(rows), Y)
-    return stochastic.begin(solver.plan, solver.settings(first, np.ones(1)), first)
+    return stochastic.begin(solver.run_options, solver.settings(first, np.ones(1)), first)
 
 
 def arrays(batch):

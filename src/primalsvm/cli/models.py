@@ -12,11 +12,11 @@ from primalsvm.cli.showing import (
     Fitted,
     Rows,
     Target,
+    check_writable,
     label_text,
     open_source,
     sentences,
     show,
-    writable,
 )
 
 
@@ -30,7 +30,7 @@ def predict(
         from primalsvm.estimators.model_files import load
         from primalsvm.sources.opening import open as open_path
 
-        writable(output)
+        check_writable(output)
         if (
             output is not None
             and output.exists()

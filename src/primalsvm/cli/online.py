@@ -84,16 +84,16 @@ class Report:
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
-        self.begin = self.told = time.monotonic()
+        self.begin = self.last_report = time.monotonic()
         self.next_rows = 1
 
     def line(self, model: Any, last: bool = False) -> None:
         """Write a line, if it is time."""
         now, rows = time.monotonic(), model.n_samples_seen_
-        due = now - self.told >= SECONDS if self.terminal else rows >= self.next_rows
+        due = now - self.last_report >= SECONDS if self.terminal else rows >= self.next_rows
         if not (due or last):
             return
-        self.told, self.next_rows = now, 2 * rows
+        self.last_report, self.next_rows = now, 2 * rows
         error = model.progressive_error_
         errors = f"progressive error {error:.2%}" if error == error else "nothing tested yet"
         text = f"{rows:,} rows, {errors}, {rows / max(now - self.begin, 1e-9):,.0f} rows/s"

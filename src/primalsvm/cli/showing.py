@@ -72,7 +72,7 @@ def sentence_of(error: Exception) -> str:
     return " ".join(said.split())
 
 
-def writable(path: Path | None) -> None:
+def check_writable(path: Path | None) -> None:
     """Raise a ValueError if a file cannot be written, before a long computation."""
     if path is None:
         return

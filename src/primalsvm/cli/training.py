@@ -18,10 +18,10 @@ from primalsvm.cli.showing import (
     Rows,
     Target,
     bytes_of,
+    check_writable,
     open_source,
     sentences,
     show,
-    writable,
 )
 
 STREAM_BYTES = 1 << 20  # of a stream that are read at a time
@@ -80,7 +80,7 @@ def train(
         if online and (checkpoint is not None or memory is not None):
             raise ValueError("--online keeps no rows: it has neither --checkpoint nor --memory")
         for place in (output, checkpoint):
-            writable(place)
+            check_writable(place)
         if test is not None and not test.exists():
             raise FileNotFoundError(f"there is no file {str(test)!r}")
         source = open_source(rows, features, zero_based, target, drop)

@@ -83,9 +83,9 @@ class LocalDataset(Dataset):
 
         def work(start: int, stop: int) -> Any:
             if not rows:
-                return function(*[piece(handle, start, stop) for handle in handles])
+                return function(*[slice_of(handle, start, stop) for handle in handles])
             results = (
-                function(block, *[piece(handle, first, last) for handle in handles])
+                function(block, *[slice_of(handle, first, last) for handle in handles])
                 for first, last, block in self.blocks(start, stop)
             )
             if merge is None:
@@ -168,6 +168,6 @@ class LocalDataset(Dataset):
         scaled_rows_of(self.take(chosen), np.arange(chosen.shape[0]), scale, out)
 
 
-def piece(handle: Any, start: int, stop: int) -> Any:
+def slice_of(handle: Any, start: int, stop: int) -> Any:
     """The part of a handle that belongs to the rows start ≤ i < stop."""
     return handle.between(start, stop) if isinstance(handle, Weights) else handle[start:stop]

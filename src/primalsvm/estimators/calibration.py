@@ -77,12 +77,12 @@ def method_of(probability: Any) -> Literal["sigmoid", "isotonic"] | None:
     return "sigmoid" if probability == "sigmoid" else "isotonic"
 
 
-def folds_of(strata: Vector | None, rows: int) -> int:
+def fold_count(strata: Vector | None, rows: int) -> int:
     """The number of folds: five, or the number of rows of the smallest class.
 
     Examples
     --------
-    >>> folds_of(np.array([0, 0, 0, 1, 1, 1, 1]), 7)
+    >>> fold_count(np.array([0, 0, 0, 1, 1, 1, 1]), 7)
     3
     """
     fewest = rows if strata is None else int(np.unique(strata, return_counts=True)[1].min())
@@ -127,7 +127,7 @@ def held_out_scores(
     """The scores of some rows by cross-validation; None after Ctrl-C."""
     from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
 
-    how = {"n_splits": folds_of(strata, len(rows)), "shuffle": True, "random_state": random_state}
+    how = {"n_splits": fold_count(strata, len(rows)), "shuffle": True, "random_state": random_state}
     folds = KFold(**how) if strata is None else StratifiedKFold(**how)
     pairwise = model.__sklearn_tags__().input_tags.pairwise
     scores = None

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from primalsvm.data import Dataset, Vector, as_weights
 from primalsvm.estimators import prediction, streams
-from primalsvm.estimators.calibration import Isotonic, Sigmoid, folds_of, method_of, probabilities
+from primalsvm.estimators.calibration import Isotonic, Sigmoid, fold_count, method_of, probabilities
 from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.estimator import Estimator
 from primalsvm.estimators.loading import Rows
@@ -55,17 +55,17 @@ class Classification:
         classes, codes = label_codes(column_or_1d(rows.y, warn=True))
         if len(classes) < 2:
             raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): at least two classes are needed")
-        meaning = Classes(classes, codes)
+        decoder = Classes(classes, codes)
         if isinstance(estimator.class_weight, str):  # "balanced" counts classes of positive weight only
-            meaning = meaning.with_positive_weight(given)
-        meaning = meaning.with_class_weight(estimator.class_weight, given).with_positive_weight(given)
+            decoder = decoder.with_positive_weight(given)
+        decoder = decoder.with_class_weight(estimator.class_weight, given).with_positive_weight(given)
         if method_of(estimator.probability):
-            folds_of(meaning.codes[meaning.row_weights(given) > 0], len(codes))  # raises if a class is too small
+            fold_count(decoder.codes[decoder.row_weights(given) > 0], len(codes))  # raises if a class is too small
         data = rows.data
-        if meaning.weights is not None:
-            data = data.with_weights(as_weights(meaning.row_weights(given), len(codes)))
-        Y = class_signs(meaning.codes, len(meaning.classes))
-        return Encoded(data, self.problem(estimator, data.total_weight), Y, meaning, meaning.codes)
+        if decoder.weights is not None:
+            data = data.with_weights(as_weights(decoder.row_weights(given), len(codes)))
+        Y = class_signs(decoder.codes, len(decoder.classes))
+        return Encoded(data, self.problem(estimator, data.total_weight), Y, decoder, decoder.codes)
 
     def _encode_labels(self, estimator: Any, rows: Rows, given: Vector) -> Encoded:
         if type_of_target(rows.y) != "multilabel-indicator" or not np.isin(rows.y, (0, 1)).all():
@@ -73,9 +73,9 @@ class Classification:
         if estimator.class_weight is not None:
             raise ValueError("class_weight weighs rows by their class, and these have labels: use sample_weight")
         present = rows.y.astype(bool)
-        meaning = Labels.of(present, given)
-        Y = as_signs(present[:, meaning.varying])
-        return Encoded(rows.data, self.problem(estimator, rows.data.total_weight), Y, meaning)
+        decoder = Labels.of(present, given)
+        Y = as_signs(present[:, decoder.varying])
+        return Encoded(rows.data, self.problem(estimator, rows.data.total_weight), Y, decoder)
 
     def units(self, encoded: Encoded, data: Dataset) -> None:
         return None

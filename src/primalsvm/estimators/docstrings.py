@@ -29,7 +29,7 @@ n_components : int or None, default=None
     Number of landmarks or Fourier features. None is 512, or the number of rows if there are fewer.
 loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
 solver : {"auto", "dual_ascent", "newton", "interior_point", "pegasos", "asset"} or a solver object, default="auto"
-    "auto" chooses by counting operations.
+    "auto" tries dual ascent, Newton and the interior-point method in turn, by estimated cost.
 tol : float, default=1e-3
     Relative duality gap at which to stop; with a kernel, that of the problem in the mapped features. Small problems are
     solved to 1e-10.

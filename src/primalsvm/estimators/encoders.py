@@ -33,7 +33,7 @@ class Encoded:
     data: InMemory  # with all weights
     problem: Any  # the definition of each problem, in the units of y
     Y: Any = None  # a column for each problem: int8 signs, or float64 if there is only one problem
-    meaning: Any = None  # of the columns: `Classes` or `Labels`; None for numbers
+    decoder: "Classes | Labels | None" = None  # what the columns are; None for numbers
     strata: Vector | None = None  # groups of rows, for stratified sampling
     objective: Any = None  # of the only problem; None: it follows from data, problem and Y
     solver: Any = None  # replaces the parameter `solver` of the estimator

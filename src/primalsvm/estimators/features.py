@@ -318,17 +318,19 @@ class KernelMatrixRows:
 
     def arrange(self, estimator: Any, training: Encoded) -> Encoded:
         """Several classes one-vs-one, as LIBSVM; kernelised Pegasos one-vs-rest."""
-        one_class_each = isinstance(training.meaning, Classes) and training.count > 1
-        if not one_class_each or isinstance(exact_solver(estimator), KernelPegasos):
+        classes = training.decoder
+        if not isinstance(classes, Classes) or training.count == 1:
             return training
-        pairs, codes = class_pairs(len(training.meaning.classes)), training.meaning.codes
-        totals = np.bincount(codes + 1, training.data.weight_array(), len(training.meaning.classes) + 1)[1:]
+        if isinstance(exact_solver(estimator), KernelPegasos):
+            return training
+        pairs, count = class_pairs(len(classes.classes)), len(classes.classes)
+        totals = np.bincount(classes.codes + 1, training.data.weight_array(), count + 1)[1:]
         problems = [estimator._task.problem(estimator, float(totals[i] + totals[j])) for i, j in pairs]
         return replace(training, pairs=pairs, problem=problems)
 
     def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
         m = self.X.shape[0]
-        codes = encoded.meaning.codes if encoded is not None and isinstance(encoded.meaning, Classes) else np.zeros(m)
+        codes = encoded.decoder.codes if encoded is not None and isinstance(encoded.decoder, Classes) else np.zeros(m)
         if encoded is None or encoded.pairs is None:
             W = np.vstack(vectors)
         else:

@@ -15,7 +15,7 @@ from primalsvm.losses import OneSided
 from primalsvm.objective import Problem, mean_row
 from primalsvm.options import check_share
 
-ROUNDING = 1e-13  # of a score, relative to ρ: support vectors on the boundary count as inliers
+ROUNDING_OF_SCORES = 1e-13  # of a score, relative to ρ: support vectors on the boundary count as inliers
 
 
 class Novelty:
@@ -106,7 +106,7 @@ class Detector(OutlierMixin, Estimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) >= -ROUNDING * np.abs(self.offset_), 1, -1)
+        return np.where(self.decision_function(X) >= -ROUNDING_OF_SCORES * np.abs(self.offset_), 1, -1)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from the next rows of a stream, visiting each row once, in constant memory.

@@ -15,7 +15,7 @@ import primalsvm
 from primalsvm.checkpoints import CheckpointWriter, check_solver, identity
 from primalsvm.data import Dataset, thread_pool
 from primalsvm.estimators.calibration import calibration_of
-from primalsvm.estimators.encoders import Encoded, Units
+from primalsvm.estimators.encoders import Classes, Encoded, Units
 from primalsvm.estimators.loading import Rows, load, validate
 from primalsvm.estimators.parameters import check_parameters, draw_seed, stops_of
 from primalsvm.estimators.progress import progress_bar
@@ -99,8 +99,8 @@ def hold_out(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[E
     strata = None if encoded.strata is None else encoded.strata[counting]
     parts = train_test_split(counting, test_size=estimator.validation_fraction, random_state=seed, stratify=strata)
     training, held_out = (encoded.subset(np.sort(part)) for part in parts)
-    if encoded.meaning is not None:
-        encoded.meaning.check_training(training.Y, training.data.weight_array())
+    if encoded.decoder is not None:
+        encoded.decoder.check_training(training.Y, training.data.weight_array())
     return training, held_out
 
 
@@ -124,13 +124,13 @@ def choose_solver(
     return solver, data
 
 
-def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Any:
+def make_objectives(encoded: Encoded, data: Dataset, units: Units | None) -> Single | Objectives | PairObjectives:
     """The objective of each problem."""
     if encoded.objective is not None:
         return Single(encoded.objective)
     problem, Y = encoded.problem, encoded.Y
-    if encoded.pairs is not None:
-        return PairObjectives(problem, data, encoded.meaning.codes, encoded.pairs)
+    if encoded.pairs is not None and isinstance(encoded.decoder, Classes):
+        return PairObjectives(problem, data, encoded.decoder.codes, encoded.pairs)
     if units is not None:
         problem, Y = units.problem(problem), units.targets(Y)
     return Objectives(problem, data, Y) if encoded.count > 1 else Single(problem.on(data, Y[:, 0]))
@@ -180,10 +180,10 @@ def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]
     b = np.array([solution.b for solution in solutions])
     certificates = [solution.certificate for solution in solutions]
     fitted: dict[str, Any] = {"certificate_": total_certificate(certificates)}
-    if encoded.meaning is not None:
-        fitted |= encoded.meaning.attributes
-    if encoded.meaning is not None and encoded.pairs is None:
-        W, b, certificates = encoded.meaning.expand(np.vstack(vectors), b, certificates)
+    if encoded.decoder is not None:
+        fitted |= encoded.decoder.attributes
+    if encoded.decoder is not None and encoded.pairs is None:
+        W, b, certificates = encoded.decoder.expand(np.vstack(vectors), b, certificates)
         vectors = list(W)
     fitted |= features.attributes(vectors, encoded)
     return fitted | {"intercept_": b, "certificates_": certificates}
@@ -285,8 +285,8 @@ def warn_of(estimator: Any, encoded: Encoded, solutions: list[Solution]) -> None
         names = getattr(estimator, "feature_names_in_", None)
         reason = advice(encoded.data, names, kind) if estimator._features.scalable else ""
         warn(f"{kind} {share}{short[0].message}{reason}", ConvergenceWarning)
-    if encoded.meaning is not None and encoded.meaning.notice is not None:
-        warn(encoded.meaning.notice, UserWarning)
+    if encoded.decoder is not None and encoded.decoder.notice is not None:
+        warn(encoded.decoder.notice, UserWarning)
 
 
 def falls_short(solution: Solution, tol: float) -> bool:

@@ -39,7 +39,7 @@ from primalsvm.solvers.stops import Stops
 from primalsvm.sources.opening import is_source
 from primalsvm.sources.source import LoadedRows
 
-ROUNDING = 1e-12  # relative difference up to which mean scores are equal
+ROUNDING_OF_MEANS = 1e-12  # relative difference up to which mean scores are equal
 OF_THE_CHOICE = ("Cs_", "C_", "lam_", "gammas_", "gamma_", "scores_", "best_score_")
 SPAN = 10.0  # the default γ's lie between "scale"/SPAN and "scale"·SPAN
 
@@ -116,7 +116,7 @@ def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.A
         threads = resources.enter_context(thread_pool(model.n_jobs))
         rows = validate(model, LoadedRows(X, y), sample_weight, threads)
         encoded = model._task.encode(model, rows)
-        if isinstance(encoded.meaning, Labels):
+        if isinstance(encoded.decoder, Labels):
             raise ValueError("y has several columns: choose the parameters of each label on its own")
         Cs, gammas = c_grid(estimator, encoded), gamma_grid(estimator, rows)
         candidates: list[dict[str, float]] = [{}] if gammas is None else [{"gamma": gamma} for gamma in gammas.tolist()]
@@ -145,7 +145,7 @@ def select(estimator: Any, X: Any, y: npt.ArrayLike | None, sample_weight: npt.A
         model = estimator._base_class(**shared_parameters(estimator), C=choice["C_"], **candidates[best_set])
         model.fit(X, y, sample_weight)
     else:
-        vars(model).update(encoded.meaning.attributes, n_samples_fit_=rows.data.shape[0])
+        vars(model).update(encoded.decoder.attributes, n_samples_fit_=rows.data.shape[0])
     store_fitted(estimator, {name: getattr(model, name) for name in fitted_names(model)} | choice, None)
 
 
@@ -210,7 +210,7 @@ def best_of(means: npt.NDArray[np.float64], Cs: npt.NDArray[np.float64]) -> tupl
     (0, 2)
     """
     best_score = float(np.nanmax(means))
-    best = means >= best_score - ROUNDING * max(1.0, abs(best_score))
+    best = means >= best_score - ROUNDING_OF_MEANS * max(1.0, abs(best_score))
     _, g, c = min((float(Cs[c]), g, c) for g, c in np.argwhere(best).tolist())
     return g, c
 
@@ -233,7 +233,8 @@ def folds_of(estimator: Any, rows: Rows, encoded: Encoded) -> list[Fold]:
     """Folds of scikit-learn's `check_cv`; each must train on every class and hold out rows of positive weight."""
     from sklearn.model_selection import check_cv  # slow to import
 
-    classes, codes, cv = encoded.meaning.classes, encoded.meaning.codes, estimator.cv
+    assert isinstance(encoded.decoder, Classes)
+    classes, codes, cv = encoded.decoder.classes, encoded.decoder.codes, estimator.cv
     m = len(codes)
     counting = encoded.data.weight_array() > 0
     which = np.flatnonzero(counting) if isinstance(cv, Integral | None) else np.arange(m)
@@ -281,7 +282,7 @@ def score_folds(
 
     def path(k: int) -> tuple[list[float], list[bool]]:
         fold = folds[k]
-        fold_data, meaning = in_fold(model, rows, encoded, data, fold)
+        fold_data, decoder = in_fold(model, rows, encoded, data, fold)
         lams = 1.0 / (Cs * fold_data.total_weight)
         scores: dict[float, float] = {}
         short: dict[float, bool] = {}
@@ -289,7 +290,7 @@ def score_folds(
             for lam, point in follow(make_objectives(encoded, fold_data, None), lams, solver, stops, seed=seed):
                 W, b = np.stack([one.w for one in point]), np.array([one.b for one in point])
                 found = fold_data.to_array(fold_data.scores(W))[fold.held_out] + b
-                scores[lam] = scorer.score(found, fold.held_out, meaning)
+                scores[lam] = scorer.score(found, fold.held_out, decoder)
                 short[lam] = any(one.status.fell_short for one in point)
                 tick()
                 if stop.is_set():
@@ -308,11 +309,12 @@ def score_folds(
 def in_fold(model: Any, rows: Rows, encoded: Encoded, data: Any, fold: Fold) -> tuple[Dataset, Classes]:
     """The rows with their weights in a fold, on one thread, and the classes with theirs."""
     given = np.where(fold.training, 1.0 if rows.sample_weight is None else rows.sample_weight, 0.0)
-    meaning = encoded.meaning
+    decoder = encoded.decoder
+    assert isinstance(decoder, Classes)
     if isinstance(model.class_weight, str):  # "balanced" counts the training rows
-        meaning = meaning.with_class_weight(model.class_weight, given)
-    weights = as_weights(meaning.row_weights(given), len(given))
-    return data.with_weights(weights).with_threads(ALONE), meaning
+        decoder = decoder.with_class_weight(model.class_weight, given)
+    weights = as_weights(decoder.row_weights(given), len(given))
+    return data.with_weights(weights).with_threads(ALONE), decoder
 
 
 class Scorer:
@@ -326,14 +328,14 @@ class Scorer:
         made = type(get_scorer("accuracy"))  # made from metrics, these use predictions only
         self.X = None if isinstance(self.scorer, made) else rows.matrix
 
-    def score(self, scores: npt.NDArray[np.float64], held_out: Vector, meaning: Classes) -> float:
+    def score(self, scores: npt.NDArray[np.float64], held_out: Vector, decoder: Classes) -> float:
         """The score of the held-out rows, weighted as in the fit, given a column of scores for each problem."""
-        classes, codes = meaning.classes, meaning.codes[held_out]
+        classes, codes = decoder.classes, decoder.codes[held_out]
         model = KnownScores(classes, scores[:, 0] if scores.shape[1] == 1 else scores)
         X = held_out[:, None] if self.X is None else self.X[held_out]
         weights = 1.0 if self.sample_weight is None else self.sample_weight[held_out]
-        if meaning.weights is not None:
-            weights = weights * meaning.weights[codes]
+        if decoder.weights is not None:
+            weights = weights * decoder.weights[codes]
         # a callable of the user has the arguments (estimator, X, y) and no weights
         given = {} if np.ndim(weights) == 0 or self.X is not None else {"sample_weight": weights}
         try:

@@ -78,8 +78,8 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: npt.ArrayLike | None, s
             stream = Stream(features, solver, [], None, class_totals, known)
         rows = rows._replace(rows=stream.features.of_stream(block, stream.n_rows))
         if stream.n_rows:
-            stream = test_rows(estimator, stream, rows, given)
-        stream = take_steps(task.problem(estimator, float(weights.sum())), stream, rows)
+            stream = add_progressive_errors(estimator, stream, rows, given)
+        stream = learn_rows(task.problem(estimator, float(weights.sum())), stream, rows)
         keep_stream(estimator, stream._replace(class_totals=class_totals, n_rows=stream.n_rows + Y.shape[0]))
 
 
@@ -103,14 +103,14 @@ def online_solver(estimator: Any) -> Asset | Pegasos:
         solver = {"auto": default, "asset": Asset(), "pegasos": Pegasos()}.get(solver, solver)
     if not isinstance(solver, Asset | Pegasos):
         raise ValueError(f"partial_fit needs a stochastic solver, Asset() or Pegasos(), not {solver!r}")
-    if solver.plan.n_iter is not None:
+    if solver.run_options.n_iter is not None:
         raise ValueError("n_iter has no meaning in a stream: it takes as many steps as it has rows")
-    if solver.plan.average == "random":
+    if solver.run_options.average == "random":
         raise ValueError("average='random' needs to know the number of steps, which a stream does not tell")
     return solver
 
 
-def test_rows(estimator: Any, stream: Stream, rows: Batch, weight: Vector) -> Stream:
+def add_progressive_errors(estimator: Any, stream: Stream, rows: Batch, weight: Vector) -> Stream:
     """Progressive validation: add up the errors of the model on rows that it has not been fitted to."""
     W = np.atleast_2d(stream.features.weights(estimator))
     scores = InMemory(rows.rows, rows.weight).scores(W) + estimator.intercept_
@@ -118,7 +118,7 @@ def test_rows(estimator: Any, stream: Stream, rows: Batch, weight: Vector) -> St
     return stream._replace(tested=stream.tested + float(weight.sum()), error=stream.error + float(weight @ errors))
 
 
-def take_steps(problem: Problem, stream: Stream, rows: Batch) -> Stream:
+def learn_rows(problem: Problem, stream: Stream, rows: Batch) -> Stream:
     """Take the steps of every problem."""
     states, too_few = stream.states, None
     if not states or stream.first_rows is not None:
@@ -152,7 +152,7 @@ def first_states(problem: Problem, stream: Stream, rows: Batch) -> tuple[list[St
         objective = replace(objective, bounds=bounds)
     norms = np.ones(1) if unit else typical.squared_norms(wanted)
     settings = solver.settings(objective, norms, heaviest=float(typical.weights.values.max()))
-    return [stochastic.begin(solver.plan, settings, objective) for _ in range(rows.y.shape[1])], wanted
+    return [stochastic.begin(solver.run_options, settings, objective) for _ in range(rows.y.shape[1])], wanted
 
 
 def with_column(rows: Batch, k: int) -> Batch:

@@ -8,21 +8,23 @@ Each loss states, once, everything that solvers need of it:
     conjugate_curvature(a, y)   (ℓ*)''(a) inside its domain
     feasible(alpha, y)          the point nearest to α at which −ℓ*(−α) is finite
     dual_step(p, y, alpha, q)   argmax over α' of  −ℓ*(−α') − p (α' − α) − q/2 (α' − α)²
-    slope_bound, curvature      sup |ℓ'|, finite where the step 1/(λt) is safe; sup ℓ'', finite for smooth losses
+    slope_bound, curvature      sup |ℓ'|, finite where the step 1/(λt) is safe, and no less than any |α| in the dual
+                                domain, the middle of which Newton looks for; sup ℓ'', finite for smooth losses
     is_classification           whether y is ±1 (`margin`), or any number (`regression`)
     degree, scaled(s)           of regression losses: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as
                                 regressors solve in units in which y is about 1 in size
-    quadratic_pieces(y)         optional: ℓ as a sum of `Piece`s, for the interior-point method
+    limits                      optional: the open interval of each parameter, {"gamma": (0.0, math.inf)}
+    quadratic_pieces(y)         optional: ℓ as a sum of `QuadraticPiece`s, for the interior-point method
 
 The methods use plain arithmetic only: the same text runs in Python (tests, tables) and, through the functions `value`,
 `slope`, … below, inside compiled kernels.
 """
 
-import math
 from typing import Any, Protocol
 
 from numba.extending import overload
 
+from primalsvm.losses.base import FINITE, NOT_NEGATIVE, POSITIVE
 from primalsvm.losses.margin import Hinge, Logistic, SmoothedHinge, SquaredHinge
 from primalsvm.losses.novelty import OneSided
 from primalsvm.losses.registry import by_name
@@ -85,14 +87,6 @@ class RegressionLoss(Loss, Protocol):
     def scaled(self, s: float) -> "RegressionLoss": ...
 
 
-LIMITS = {  # of a loss's parameters: the ends of an open interval
-    "gamma": (0.0, math.inf),
-    "epsilon": (-math.ulp(0.0), math.inf),
-    "delta": (0.0, math.inf),
-    "tau": (0.0, 1.0),
-}
-
-
 def check_loss(loss: Loss) -> None:
     """Raise a ValueError if a parameter of a loss is out of range.
 
@@ -103,11 +97,12 @@ def check_loss(loss: Loss) -> None:
     ...
     ValueError: Huber(delta=-1.0): delta must be positive and finite
     """
+    limits: dict[str, tuple[float, float]] = getattr(loss, "limits", {})
     for name in getattr(loss, "_fields", ()):
-        low, high = LIMITS.get(name, (-math.inf, math.inf))
+        low, high = limits.get(name, FINITE)
         if not low < getattr(loss, name) < high:
-            kind = {"tau": "lie between 0 and 1", "epsilon": "be finite and not negative"}
-            raise ValueError(f"{loss!r}: {name} must {kind.get(name, 'be positive and finite')}")
+            said = {POSITIVE: "positive and finite", NOT_NEGATIVE: "finite and not negative", FINITE: "finite"}
+            raise ValueError(f"{loss!r}: {name} must be {said.get((low, high), f'between {low:g} and {high:g}')}")
 
 
 # The same methods as free functions, which is how a compiled kernel calls them on whichever loss it is given.

@@ -6,8 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+# Open intervals of parameters, for the `limits` of a loss.
+FINITE = (-math.inf, math.inf)
+POSITIVE = (0.0, math.inf)
+NOT_NEGATIVE = (-math.ulp(0.0), math.inf)
 
-class Piece(NamedTuple):
+
+class QuadraticPiece(NamedTuple):
     """max over 0 ≤ a ≤ u of  a (t − σ p) − κ/2 a², a function of the score p. Each may be an array, a number a row."""
 
     sign: Any  # σ: ±1
@@ -16,7 +21,7 @@ class Piece(NamedTuple):
     quadratic: Any  # κ; positive where u is infinite
 
 
-def pieces_of(loss: Any, y: npt.NDArray[Any]) -> Piece:
+def pieces_of(loss: Any, y: npt.NDArray[Any]) -> QuadraticPiece:
     """The pieces of every row's loss: arrays with a row per piece, a column per sample.
 
     Examples
@@ -26,7 +31,7 @@ def pieces_of(loss: Any, y: npt.NDArray[Any]) -> Piece:
     array([[ 1., -1.]])
     """
     found = [np.stack(np.broadcast_arrays(y, *piece)[1:]) for piece in loss.quadratic_pieces(y)]
-    return Piece(*np.stack(found, axis=1))
+    return QuadraticPiece(*np.stack(found, axis=1))
 
 
 class NoParameters(NamedTuple):

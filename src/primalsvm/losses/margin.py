@@ -1,9 +1,9 @@
 """Margin losses: functions of z = y p with labels y = ±1. Their α = y θ has θ ≥ 0."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from primalsvm.losses.base import LossDefaults, NoParameters, Piece
+from primalsvm.losses.base import POSITIVE, LossDefaults, NoParameters, QuadraticPiece
 
 
 class MarginLoss(LossDefaults):
@@ -33,8 +33,8 @@ class Hinge(NoParameters, MarginLoss):
     def conjugate(self, a: float, y: float) -> float:
         return a * y if -1.0 <= a * y <= 0.0 else math.inf
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return (Piece(y, 1.0, 1.0, 0.0),)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return (QuadraticPiece(y, 1.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         ascent = 1.0 - y * p
@@ -58,6 +58,8 @@ class SmoothedHinge(Smoothing, MarginLoss):
     (0.0625, 0.75)
     """
 
+    limits: ClassVar = {"gamma": POSITIVE}
+
     @property
     def curvature(self) -> float:
         return 1.0 / self.gamma
@@ -76,8 +78,8 @@ class SmoothedHinge(Smoothing, MarginLoss):
     def conjugate_curvature(self, a: float, y: float) -> float:
         return self.gamma
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return (Piece(y, 1.0, 1.0, self.gamma),)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return (QuadraticPiece(y, 1.0, 1.0, self.gamma),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return y * min(max((1.0 - y * p + q * y * alpha) / (q + self.gamma), 0.0), 1.0)
@@ -111,8 +113,8 @@ class SquaredHinge(NoParameters, MarginLoss):
     def feasible(self, alpha: float, y: float) -> float:
         return y * max(y * alpha, 0.0)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return (Piece(y, 1.0, math.inf, 0.5),)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return (QuadraticPiece(y, 1.0, math.inf, 0.5),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return y * max((1.0 - y * p + q * y * alpha) / (q + 0.5), 0.0)

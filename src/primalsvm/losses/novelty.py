@@ -11,7 +11,7 @@ Its dual: w is the shortest of the means Σ cᵢ αᵢ xᵢ / Σ cᵢ αᵢ with
 import math
 from typing import Any
 
-from primalsvm.losses.base import NoParameters, Piece
+from primalsvm.losses.base import NoParameters, QuadraticPiece
 from primalsvm.losses.regression import RegressionDefaults
 
 
@@ -39,8 +39,8 @@ class OneSided(NoParameters, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, 0.0), 1.0)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return (Piece(1.0, 0.0, 1.0, 0.0),)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return (QuadraticPiece(1.0, 0.0, 1.0, 0.0),)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         if q <= 0.0:  # the row is zero: the dual is linear in α

@@ -26,8 +26,8 @@ def named_losses(is_classification: bool) -> dict[str, Any]:
 
     Examples
     --------
-    >>> list(named_losses(is_classification=True))
-    ['hinge', 'squared_hinge', 'smoothed_hinge', 'logistic']
+    >>> named_losses(is_classification=True)["squared_hinge"]
+    <class 'primalsvm.losses.margin.SquaredHinge'>
     """
     kinds = [kind for kind in LOSSES.values() if kind is not OneSided and kind().is_classification == is_classification]
     return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in kinds}

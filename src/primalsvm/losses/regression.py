@@ -9,9 +9,9 @@
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from primalsvm.losses.base import LossDefaults, Piece
+from primalsvm.losses.base import NOT_NEGATIVE, POSITIVE, LossDefaults, QuadraticPiece
 
 
 class RegressionDefaults(LossDefaults):
@@ -48,6 +48,8 @@ class EpsilonInsensitive(Tolerance, RegressionDefaults):
     (0.5, 0.0)
     """
 
+    limits: ClassVar = {"epsilon": NOT_NEGATIVE}
+
     def scaled(self, s: float) -> "EpsilonInsensitive":
         return EpsilonInsensitive(self.epsilon / s)
 
@@ -66,8 +68,8 @@ class EpsilonInsensitive(Tolerance, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -1.0), 1.0)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y - self.epsilon, 1.0, 0.0), Piece(-1.0, -y - self.epsilon, 1.0, 0.0)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y - self.epsilon, 1.0, 0.0), QuadraticPiece(-1.0, -y - self.epsilon, 1.0, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         # the slope of the concave function at α' = 0 is u ∓ ε to its left and right
@@ -88,6 +90,7 @@ class SquaredEpsilonInsensitive(Tolerance, RegressionDefaults):
     1.0
     """
 
+    limits: ClassVar = {"epsilon": NOT_NEGATIVE}
     degree = 2
     slope_bound = math.inf
     curvature = 2.0
@@ -113,8 +116,10 @@ class SquaredEpsilonInsensitive(Tolerance, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return alpha
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y - self.epsilon, math.inf, 0.5), Piece(-1.0, -y - self.epsilon, math.inf, 0.5)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y - self.epsilon, math.inf, 0.5), QuadraticPiece(
+            -1.0, -y - self.epsilon, math.inf, 0.5
+        )
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p + q * alpha
@@ -132,6 +137,7 @@ class Huber(Threshold, RegressionDefaults):
     (0.125, 2.5)
     """
 
+    limits: ClassVar = {"delta": POSITIVE}
     degree = 2
     curvature = 1.0
 
@@ -158,8 +164,8 @@ class Huber(Threshold, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, -self.delta), self.delta)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y, self.delta, 1.0), Piece(-1.0, -y, self.delta, 1.0)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y, self.delta, 1.0), QuadraticPiece(-1.0, -y, self.delta, 1.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         return min(max((y - p + q * alpha) / (q + 1.0), -self.delta), self.delta)
@@ -173,6 +179,8 @@ class Pinball(Quantile, RegressionDefaults):
     >>> Pinball(0.9).value(0.0, 1.0), round(Pinball(0.9).value(1.0, 0.0), 2)
     (0.9, 0.1)
     """
+
+    limits: ClassVar = {"tau": (0.0, 1.0)}
 
     @property
     def slope_bound(self) -> float:
@@ -195,8 +203,8 @@ class Pinball(Quantile, RegressionDefaults):
     def feasible(self, alpha: float, y: float) -> float:
         return min(max(alpha, self.tau - 1.0), self.tau)
 
-    def quadratic_pieces(self, y: Any) -> tuple[Piece, ...]:
-        return Piece(1.0, y, self.tau, 0.0), Piece(-1.0, -y, 1.0 - self.tau, 0.0)
+    def quadratic_pieces(self, y: Any) -> tuple[QuadraticPiece, ...]:
+        return QuadraticPiece(1.0, y, self.tau, 0.0), QuadraticPiece(-1.0, -y, 1.0 - self.tau, 0.0)
 
     def dual_step(self, p: float, y: float, alpha: float, q: float) -> float:
         u = y - p

@@ -29,11 +29,11 @@ from primalsvm.solvers.protocol import Point, Run, SolverState
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK, PathStart
 
 # In place of 0 in a denominator.
-TINY = 1e-300
+LEAST_DENOMINATOR = 1e-300
 # The ratio of the true gap to its estimate is clipped to [this, 5].
 LEAST_RATIO = 0.2
 # The clock is read after this many rows.
-CHUNK = 65_536
+SWEEP_CHUNK = 65_536
 # Problems take turns on about this many bytes of rows, so that the rows stay in the cache between the turns.
 SHARED_BYTES = 2**21
 # Problems take turns on at least this many bytes of rows for each feature: every turn reads its weights again, and this
@@ -58,7 +58,7 @@ class Frame(NamedTuple):
     total: float  # Σc
     strength: float  # ρ
     centre: float  # b₀
-    beta: float  # Σ cᵢ αᵢ, less what a free intercept asks for
+    beta: float  # Σ cᵢ αᵢ, minus ν Σc if the intercept is free
     seen: float  # Σc of the rows seen so far; `total` after the first sweep
     threads: float  # rows that all threads visit while one thread visits one
     relaxation: float  # ω
@@ -106,14 +106,14 @@ def ascend(batch, loss, frame, norms, order, alpha, v, skip, pause, before):  # 
             norms[i] = squared_norm(rows, i)
         q = frame.sigma / frame.relaxation * s * c * (norms[i] + frame.strength)
         new = dual_step(loss, p, y[i], old, q)
-        kept = conjugate(loss, -old, y[i])
-        gap += c * (value(loss, p, y[i]) + kept + old * p)
+        conjugate_old = conjugate(loss, -old, y[i])
+        gap += c * (value(loss, p, y[i]) + conjugate_old + old * p)
         if new != old:
             alpha[i] = new
             change = frame.sigma * c * (new - old)
             add(rows, i, change, v)
             beta += change
-            gain += c * (kept - conjugate(loss, -new, y[i]))
+            gain += c * (conjugate_old - conjugate(loss, -new, y[i]))
             if shrinking:
                 pause[i] = 0
         elif (
@@ -169,13 +169,12 @@ class AscentState(SolverState):
     """The state of dual ascent between two chunks; the states of both solvers derive from it."""
 
     lam: float
-    target: float
     certify: bool
     rng: np.random.Generator
     visit_cost: float  # operations of a visit to a row
     alpha: Handle
     v: Vector  # Σ cᵢ αᵢ xᵢ
-    beta: float  # Σ cᵢ αᵢ, less what a free intercept asks for
+    beta: float  # Σ cᵢ αᵢ, minus ν Σc if the intercept is free
     dual_sum: float  # Σ cᵢ (−ℓ*(−αᵢ))
     centre: float  # b₀
     strength: float  # ρ
@@ -248,7 +247,7 @@ def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **
         target=run.target,
         certify=run.certify,
         rng=np.random.default_rng(run.seed),
-        visit_cost=costs.visits(costs.Size.of(data)) / m,
+        visit_cost=costs.sweep(costs.Size.of(data)) / m,
         alpha=alpha,
         v=v,
         beta=objective.imbalance(objective.balance(alpha)),
@@ -304,11 +303,11 @@ def chunk_length(data: Dataset, shared: bool = False) -> int:
     if shared:
         per_row = max(1, data.nbytes // m)
         at_once = max(SHARED_BYTES, BYTES_PER_WEIGHT * d) // per_row
-        return max(256, min(CHUNK, at_once))  # fewer rows take less time than the call
-    return CHUNK
+        return max(256, min(SWEEP_CHUNK, at_once))  # fewer rows take less time than the call
+    return SWEEP_CHUNK
 
 
-def visit(objective: Objective, rows: VisitedRows, state: AscentState, order: Vector) -> None:
+def visit_rows(objective: Objective, rows: VisitedRows, state: AscentState, order: Vector) -> None:
     """Coordinate steps on the rows in `order`."""
     n = order.shape[0]
     if objective.data.threads.size == 1:
@@ -428,4 +427,4 @@ def gap_ratio(gap: float, estimate: float) -> float:
     >>> gap_ratio(2e-3, 1e-3), gap_ratio(0.0, 1e-3), gap_ratio(1.0, 1e-3)
     (2.0, 0.2, 5.0)
     """
-    return min(max(gap / max(estimate, TINY), LEAST_RATIO), 5.0)
+    return min(max(gap / max(estimate, LEAST_DENOMINATOR), LEAST_RATIO), 5.0)

@@ -29,7 +29,7 @@ from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import BY_STEP, Settings
-from primalsvm.solvers.stochastic import Plan, StochasticSolver, StochasticState, weight_scale
+from primalsvm.solvers.stochastic import RunOptions, StochasticSolver, StochasticState, weight_scale
 
 
 @dataclass(frozen=True)
@@ -96,22 +96,22 @@ class Asset(StochasticSolver):
         return self.M
 
     @property
-    def plan(self) -> Plan:
+    def run_options(self) -> RunOptions:
         """The options that all stochastic solvers share."""
         averaging = self.average_from is not None or self.average_last is not None
-        return Plan(
+        return RunOptions(
             self.batch_size,
             self.n_iter,
             self.sampling,
             "suffix" if averaging else "last",
             share=self.average_from or 0.0,
-            last=self.average_last,
+            average_last=self.average_last,
         )
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
         """(w, b) = 0 at j = 0; or, from a previous state of as many features, that state's (w, b, j)."""
         settings = self.settings(objective, objective.data.squared_norms(self.M), *weight_scale(objective.data))
-        return stochastic.start(self.plan, settings, objective, run, previous)
+        return stochastic.start(self.run_options, settings, objective, run, previous)
 
     def settings(
         self, objective: Objective, norms: Vector, mean_weight: float = 1.0, heaviest: float = 1.0

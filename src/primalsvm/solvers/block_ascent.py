@@ -4,7 +4,7 @@
         divide the rows into runs of neighbours, and shuffle the runs
         for the next `RUNS` runs, a block B that fits in memory:
             read the rows and α_B                             (the system reads the next block meanwhile)
-            `SWEEPS` times: coordinate ascent over B, in a fresh order               `ascent.ascend`
+            `SWEEPS_PER_BLOCK` times: coordinate ascent over B, in a fresh order               `ascent.ascend`
             write α_B
 
 The runs of a block are from far-apart places, so that a block resembles all rows even if the file is sorted by label.
@@ -34,7 +34,7 @@ from primalsvm.solvers.protocol import Run, Traits
 # The number of runs in a block: so few that each is read at the speed of the disk (60 MB: 1 MB of each column).
 RUNS = 32
 # The number of sweeps over a block that has been read.
-SWEEPS = 2
+SWEEPS_PER_BLOCK = 2
 # A block takes at most this many bytes, even if memory would hold more, because Ctrl-C waits for the end of a block.
 BLOCK_BYTES = 2**28
 
@@ -84,10 +84,10 @@ class BlockAscent:
         rows = read_rows(objective, chosen, state)
         data.prefetch(rows_of(state.runs[:RUNS], length, m))
         at_once = ascent.chunk_length(data)
-        for sweep in range(SWEEPS):
+        for sweep in range(SWEEPS_PER_BLOCK):
             n_active = write_order(state.rng, rows.shrinking.skip, rows.order)
             for first in range(0, n_active, at_once):
-                ascent.visit(objective, rows, state, rows.order[first : min(first + at_once, n_active)])
+                ascent.visit_rows(objective, rows, state, rows.order[first : min(first + at_once, n_active)])
             if sweep == 0:
                 first_gap, seen = state.sweep_gap, state.seen
         state.sweep_gap, state.seen = first_gap, seen  # as one sweep over all rows would give them

@@ -56,13 +56,13 @@ class Size(NamedTuple):
         return cls(*data.shape, data.entries, data.sparse)
 
 
-def visits(size: Size) -> float:
-    """Operations of a visit of dual ascent to every row."""
+def sweep(size: Size) -> float:
+    """Operations of a sweep of dual ascent."""
     return SWEEP + ROW * size.m + size.entries * (SPARSE_ENTRY if size.sparse else 1.0)
 
 
-def joint_visits(size: Size, count: int) -> float:
-    """Operations, for each of `count` problems, of a visit to every row for all problems at once."""
+def joint_sweep(size: Size, count: int) -> float:
+    """Operations, for each of `count` problems, of a sweep for all problems at once."""
     entry = JOINT_SPARSE_ENTRY if size.sparse else JOINT_ENTRY
     return (SWEEP + ROW * size.m) / count + JOINT_ROW * size.m + entry * size.entries
 

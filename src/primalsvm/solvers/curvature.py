@@ -32,7 +32,8 @@ CG_TOLERANCE = 0.05
 # If at most this share of the rows is inside, these rows are copied, so that passes read no others.
 COPIED_SHARE = 0.5
 # The diagonal is raised by the first of these shares with which the factorisation succeeds: 0, the rounding of H, and
-# far more.
+# far more. (Not `systems.factorise`: when this fails, H is summed again in double precision before its diagonal is
+# raised, and a rough direction is enough.)
 RIDGES = (0.0, 1e-14, 1e-10)
 
 

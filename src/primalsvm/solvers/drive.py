@@ -28,7 +28,7 @@ from primalsvm.solvers.stops import SMALL_PROBLEM_TOL, Stops, sentence
 # A run with one of these statuses can go on later.
 CUT_SHORT = (Status.INTERRUPTED, Status.MAX_SECONDS, Status.MAX_ITER)
 # Rounding may change a gap by this share of P or D.
-ROUNDING = 1e-9
+ROUNDING_OF_GAPS = 1e-9
 # Rounding may change a mean of losses, which are about 1, by this much.
 ROUNDING_OF_LOSSES = 1e-13
 
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A run between two chunks: all that is needed to go on to the same bits."""
+    """A run between two chunks: all that is needed to resume with bit-identical results."""
 
     state: Any
     records: list[Any]  # a `Record` of each problem
@@ -58,8 +58,8 @@ class Record:
     solver: str  # its name in the trace
     best: Evaluation | None = None
     bound: float = -np.inf
-    merit: float = np.inf
-    stale: int = 0  # evaluations since the validation error was last reduced
+    selection_value: float = np.inf
+    evaluations_without_improvement: int = 0  # evaluations since the validation error was last reduced
     last_solver: str = ""  # of a sequence
     epoch: int = 0  # the last one that was completed
     status: Status | None = None  # why it is closed; None: it is open
@@ -69,14 +69,18 @@ class Record:
     def add(self, evaluation: Evaluation, error: float, certify: bool, at: tuple[float, int, float]) -> None:
         """Add an evaluation; `error` is the error on the validation set, NaN without one."""
         self.bound = max(self.bound, evaluation.dual)
-        merit = evaluation.primal if np.isnan(error) else error
+        selection_value = evaluation.primal if np.isnan(error) else error
         if evaluation.solver != self.last_solver:  # the next solver may begin with worse points
-            self.stale, self.last_solver = 0, evaluation.solver
+            self.evaluations_without_improvement, self.last_solver = 0, evaluation.solver
         unjudged = np.isnan(error) and not certify  # nothing to compare: take the latest
-        if merit < self.merit or self.best is None or unjudged:
-            self.best, self.merit, self.stale = evaluation._replace(details=None), merit, 0
+        if selection_value < self.selection_value or self.best is None or unjudged:
+            self.best, self.selection_value, self.evaluations_without_improvement = (
+                evaluation._replace(details=None),
+                selection_value,
+                0,
+            )
         elif not np.isnan(error):
-            self.stale += 1
+            self.evaluations_without_improvement += 1
         self.trace.append(*at, evaluation.primal, evaluation.dual, error, evaluation.solver or self.solver)
 
     @property
@@ -88,12 +92,12 @@ class Record:
     @property
     def relative_gap(self) -> float:
         """That certificate's relative gap; inf before the first evaluation or without certificates."""
-        return self.certificate.relative_gap if np.isfinite(self.bound) else np.inf
+        return np.inf if self.best is None else self.certificate.relative_gap
 
     def reached(self, tol: float) -> bool:
         """Whether the relative gap is at most `tol`, and the lower bound at most P up to rounding."""
         primal, dual, gap, *_ = self.certificate
-        sound = gap >= -max(ROUNDING * max(abs(primal), abs(dual)), ROUNDING_OF_LOSSES)
+        sound = gap >= -max(ROUNDING_OF_GAPS * max(abs(primal), abs(dual)), ROUNDING_OF_LOSSES)
         return self.relative_gap <= tol and sound
 
 
@@ -165,7 +169,7 @@ class _Run:
             self.records = [Record(solver.name) for _ in range(K)]
         else:
             self.state, self.records = resume.state, resume.records
-            self.state.target = self.target  # another tol may be asked for now
+            self.state.target = self.target  # `tol` may have changed
 
     @property
     def open(self) -> bool:
@@ -226,14 +230,14 @@ class _Run:
         if cut is Status.INTERRUPTED:
             return cut
         if member.finished:
-            return Status.FINISHED if traits.self_paced or not stops.certify else Status.STALLED
-        if not traits.self_paced and stops.exhausted(member.epoch, member.operations, self.small):
+            return Status.FINISHED if traits.fixed_steps or not stops.certify else Status.STALLED
+        if not traits.fixed_steps and stops.exhausted(member.epoch, member.operations, self.small):
             return Status.MAX_ITER
         return cut
 
     def _evaluate(self, ends: dict[int, Status | None], due: list[int], new_epochs: list[int]) -> None:
         """Evaluate the problems that end or are due; set the status of those that are over."""
-        stops, paced = self.stops, self.traits.self_paced
+        stops, paced = self.stops, self.traits.fixed_steps
         chosen = [k for k, end in ends.items() if end is not None or k in due]
         if not chosen:
             return
@@ -262,7 +266,7 @@ class _Run:
                     self._add(k, Evaluation(w, b, np.nan, -np.inf))
         for k, status in ends.items():
             record = self.records[k]
-            if status is None and record.stale >= stops.patience:
+            if status is None and record.evaluations_without_improvement >= stops.patience:
                 status = Status.EARLY_STOPPING
             elif status is not None and not paced and record.reached(stops.tol):
                 status = Status.CONVERGED

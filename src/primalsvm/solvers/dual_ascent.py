@@ -95,7 +95,7 @@ class DualState(ascent.AscentState):
 
 @dataclass(frozen=True)
 class DualAscent:
-    """Dual coordinate ascent over mixed blocks of rows: accurate; the choice for many features.
+    """Dual coordinate ascent over interleaved runs of rows (`order`): accurate; the choice for many features.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class DualAscent:
         rows = visited_rows(batch, state)
         last = min(state.position + ascent.chunk_length(objective.data, state.shared), state.n_active)
         order = rows.order[state.position : last]
-        ascent.visit(objective, rows, state, order)
+        ascent.visit_rows(objective, rows, state, order)
         if state.working_set is not None:
             state.alpha[state.working_set.chosen[order]] = rows.alpha[order]
         state.position = last

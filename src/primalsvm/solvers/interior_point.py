@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from primalsvm.data import Vector, inner
-from primalsvm.losses.base import Piece, pieces_of
+from primalsvm.losses.base import QuadraticPiece, pieces_of
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
@@ -41,9 +41,9 @@ CORRECTIONS = 20
 # After this many steps in a row without progress only rounding is left.
 FUTILE_STEPS = 10
 # Below this μ / P the products of variables are rounding only.
-ROUNDING = 1e-18
+LEAST_MU = 1e-18
 # In place of 0 in a denominator.
-TINY = 1e-300
+LEAST_DENOMINATOR = 1e-300
 
 
 @dataclass
@@ -57,7 +57,6 @@ class InteriorState(SolverState):
     slack: Vector  # u − a, kept because the difference is inaccurate near the bound; 1 where u is infinite
     s: Vector
     z: Vector  # 0 where u is infinite
-    target: float
     certify: bool
     products: Vector | None  # ⟨xᵢ, xⱼ⟩, where systems have one equation a row
     estimate: float = np.inf  # estimate of the relative gap
@@ -120,7 +119,7 @@ class InteriorPoint:
         a = np.where(bounded, 0.5 * upper, 1.0)
         state = InteriorState(
             np.zeros(d), 0.0, np.zeros(m), a, a.copy(), np.ones(a.shape), np.where(bounded, 1.0, 0.0),
-            run.target, run.certify, data.products(np.arange(m)) if rows else None,
+            run.certify, data.products(np.arange(m)) if rows else None, target=run.target,
         )  # fmt: skip
         state.operations = costs.products_of_rows(size) if rows else 0.0
         return state
@@ -133,7 +132,7 @@ class InteriorPoint:
         weight = data.weight_array() / objective.total
         bounded = np.isfinite(upper)
         a, slack, s, z = state.a, state.slack, state.s, state.z
-        e = np.maximum(quadratic + s / a + z / slack, TINY)
+        e = np.maximum(quadratic + s / a + z / slack, LEAST_DENOMINATOR)
         h = (1.0 / e).sum(axis=0)
         alpha = data.from_array(alpha_of(pieces, a))
         off_balance = objective.imbalance(objective.balance(alpha)) / objective.total
@@ -162,7 +161,7 @@ class InteriorPoint:
             """The step length to near the boundary, at most 1."""
             up = np.where(bounded, -step.a, 0.0)
             worst = max(ratio(a, step.a), ratio(s, step.s), ratio(slack, up), ratio(z, step.z))
-            return float(min(1.0, TO_THE_BOUNDARY / max(worst, TINY)))
+            return float(min(1.0, TO_THE_BOUNDARY / max(worst, LEAST_DENOMINATOR)))
 
         def mean_product(t: float, step: Direction) -> float:
             """μ after a step."""
@@ -189,7 +188,7 @@ class InteriorPoint:
         self._estimate(objective, pieces, state, mean_product(t, step))
         return state
 
-    def _estimate(self, objective: Objective, pieces: Piece, state: InteriorState, mu: float) -> None:
+    def _estimate(self, objective: Objective, pieces: QuadraticPiece, state: InteriorState, mu: float) -> None:
         """Estimate the gap; decide whether to evaluate and whether to end."""
         data, total = objective.data, objective.total
         conjugates = (state.a * (pieces.target - 0.5 * pieces.quadratic * state.a)).sum(axis=0)  # −ℓ*(−α)
@@ -205,7 +204,7 @@ class InteriorPoint:
         state.smallest = min(state.smallest, mu)
         state.worth_evaluating = state.estimate <= state.target
         state.finished = (
-            not (np.isfinite(state.estimate) and mu > ROUNDING * abs(primal))
+            not (np.isfinite(state.estimate) and mu > LEAST_MU * abs(primal))
             or state.futile >= FUTILE_STEPS
             or (not state.certify and state.worth_evaluating)
         )
@@ -223,7 +222,7 @@ class InteriorPoint:
         return state.w.copy(), state.b
 
 
-def alpha_of(pieces: Piece, a: Vector) -> Vector:
+def alpha_of(pieces: QuadraticPiece, a: Vector) -> Vector:
     """αᵢ = Σⱼ σⱼ aⱼ."""
     found: Vector = (pieces.sign * a).sum(axis=0)
     return found

@@ -8,8 +8,8 @@
 
 Each problem is solved as in `dual_ascent`, with the same steps, intercepts, over-relaxation and running mean. A row is
 read once for all problems, and the K numbers that multiply an entry of it are stored side by side (`data.vectors`). A
-row is inactive if no problem would move it. A solved problem is taken out, and the others go on. After `SWEEPS` sweeps
-all problems are handed over, to be solved one by one, because rows that are inactive in one are active in others.
+row is inactive if no problem would move it. A solved problem is taken out, and the others go on. After `MOST_SWEEPS`
+sweeps all problems are handed over, to be solved one by one, as rows that are inactive in one are active in others.
 
 Threads. The problems are divided into a group for each thread, and the groups are independent of one another.
 """
@@ -38,11 +38,11 @@ from primalsvm.objective import Evaluation, Objective, Objectives
 from primalsvm.solution import relative_gap
 from primalsvm.solvers import costs
 from primalsvm.solvers.ascent import (
-    CHUNK,
+    LEAST_DENOMINATOR,
     LEAST_RATIO,
     RELAXATION,
     RELAXED_FROM,
-    TINY,
+    SWEEP_CHUNK,
     Shrinking,
     gap_ratio,
     known_point,
@@ -51,12 +51,12 @@ from primalsvm.solvers.ascent import (
 )
 from primalsvm.solvers.dual_ascent import DualAscent, check_in_memory
 from primalsvm.solvers.order import PREFETCH_DISTANCE, empty_order, write_order
-from primalsvm.solvers.protocol import Member, Point, Run, Traits
+from primalsvm.solvers.protocol import JointSolverState, Member, Point, Run, Traits
 from primalsvm.solvers.screening import LONGEST_PAUSE, SLACK
 from primalsvm.solvers.several import as_previous
 
 # The number of sweeps over all problems at once; then each goes on alone.
-SWEEPS = 100
+MOST_SWEEPS = 100
 # For targets down to this relative gap V and α are in single precision (half the bytes). P and D never are.
 SINGLE_UNTIL = 1e-4
 # A group is evaluated after this many sweeps, later after a quarter of the sweeps so far: sooner if the estimates are
@@ -68,7 +68,7 @@ PROMISING_SHARE = 0.9
 FIRST_RATIO = 0.5
 
 
-class SweepScalars(NamedTuple):
+class SweepFrame(NamedTuple):
     """What all problems share in a sweep."""
 
     lam: float
@@ -104,15 +104,15 @@ def sweep(rows, weight, signs, loss, scalars, centre, norms, order, alpha, V, be
         for k in range(K):
             new[k] = alpha.dtype.type(dual_step(loss, at[k], np.float64(y[k]), np.float64(old[k]), q))
         for k in range(K):
-            kept = conjugate(loss, -np.float64(old[k]), np.float64(y[k]))
-            gap[k] += c * (value(loss, at[k], np.float64(y[k])) + kept + old[k] * at[k])
+            conjugate_old = conjugate(loss, -np.float64(old[k]), np.float64(y[k]))
+            gap[k] += c * (value(loss, at[k], np.float64(y[k])) + conjugate_old + old[k] * at[k])
         moved = False
         for k in range(K):
             moved |= new[k] != old[k]
         if moved:
             for k in range(K):
-                kept = conjugate(loss, -np.float64(old[k]), np.float64(y[k]))
-                gain[k] += c * (kept - conjugate(loss, -new[k], np.float64(y[k])))
+                conjugate_old = conjugate(loss, -np.float64(old[k]), np.float64(y[k]))
+                gain[k] += c * (conjugate_old - conjugate(loss, -new[k], np.float64(y[k])))
             for k in range(K):
                 change[k] = c * (new[k] - old[k])
                 old[k] = new[k]
@@ -124,9 +124,9 @@ def sweep(rows, weight, signs, loss, scalars, centre, norms, order, alpha, V, be
             continue
         inactive = True
         for k in range(K):
-            one, kept = np.float64(y[k]), np.float64(old[k])
-            stays = dual_step(loss, at[k] - SLACK, one, kept, q) == kept == dual_step(loss, at[k] + SLACK, one, kept, q)
-            inactive &= stays
+            sign, old_k = np.float64(y[k]), np.float64(old[k])
+            below = dual_step(loss, at[k] - SLACK, sign, old_k, q)
+            inactive &= below == old_k and dual_step(loss, at[k] + SLACK, sign, old_k, q) == old_k
         if inactive:
             pause[i] = min(2 * pause[i] + 1, LONGEST_PAUSE)
             skip[i] = pause[i]
@@ -216,11 +216,9 @@ class Group:
 
 
 @dataclass
-class JointState:
+class JointState(JointSolverState):
     """The state between two chunks."""
 
-    target: float
-    members: list[Member | None]
     count: int  # problems in a group, at the start
     strength: float  # ρ
     groups: list[Group] = field(default_factory=list)
@@ -254,7 +252,7 @@ class JointAscent:
     """
 
     name: ClassVar[str] = DualAscent.name
-    traits: ClassVar[Traits] = Traits("block", precise=True, together=True)
+    traits: ClassVar[Traits] = Traits("block", precise=True, simultaneous=True)
 
     def start(self, objectives: Objectives, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> JointState:
         """α = 0, or the α of previous runs."""
@@ -383,7 +381,7 @@ def start_group(
         shrinking=Shrinking.of(m),
         order=empty_order(m),
         rng=np.random.default_rng(seed),
-        visit_cost=costs.joint_visits(costs.Size.of(data), K) / m,
+        visit_cost=costs.joint_sweep(costs.Size.of(data), K) / m,
     )
 
 
@@ -394,9 +392,9 @@ def sweep_chunk(objectives: Objectives, rows: Any, group: Group, strength: float
         group.n_active = write_order(group.rng, group.shrinking.skip, group.order)
         group.position = 0
         group.gap[:] = group.gain[:] = 0.0
-    last = min(group.position + CHUNK, group.n_active)
+    last = min(group.position + SWEEP_CHUNK, group.n_active)
     relaxation = RELAXATION if group.epoch >= RELAXED_FROM else 1.0
-    scalars = SweepScalars(problem.lam, data.total_weight, strength, relaxation)
+    scalars = SweepFrame(problem.lam, data.total_weight, strength, relaxation)
     sweep(
         rows, data.weights, group.signs, problem.loss, scalars, group.centre, group.norms,
         group.order[group.position : last], group.alpha, group.V, group.beta, group.square, group.gap, group.gain,
@@ -423,10 +421,10 @@ def close_sweep(objectives: Objectives, group: Group, members: list[Member], sta
         group.centre = group.centre + state.strength * s * group.beta
         gap += np.abs(group.centre * group.beta) / total
     dual = group.dual_sum / total - problem.penalty(s * s * group.square, s * group.beta)
-    now = gap * np.minimum(1.0, gap / np.maximum(group.lagging_gap, TINY)) if group.epoch > 1 else gap
+    now = gap * np.minimum(1.0, gap / np.maximum(group.lagging_gap, LEAST_DENOMINATOR)) if group.epoch > 1 else gap
     group.lagging_gap = gap
     primal = dual + now
-    estimate = now / np.maximum(np.maximum(np.abs(primal), np.abs(dual)), TINY)
+    estimate = now / np.maximum(np.maximum(np.abs(primal), np.abs(dual)), LEAST_DENOMINATOR)
     promising = np.mean(estimate * group.ratio <= state.target) >= PROMISING_SHARE
     most_sweeps = max(SWEEPS_PER_EVALUATION, group.epoch // 4)
     overdue = group.since >= most_sweeps and estimate.min() * LEAST_RATIO <= state.target
@@ -437,7 +435,7 @@ def close_sweep(objectives: Objectives, group: Group, members: list[Member], sta
         member.steps += group.n_active
         member.operations += group.n_active * group.visit_cost
         member.worth_evaluating = worth_evaluating
-        member.finished = group.epoch >= SWEEPS
+        member.finished = group.epoch >= MOST_SWEEPS
     if worth_evaluating:
         group.since = 0
 
@@ -460,8 +458,8 @@ def evaluations(objectives: Objectives, rows: Any, group: Group) -> list[Evaluat
     W *= s
     b = s * beta if problem.intercept == "penalized" else np.zeros(K)
     if free:
-        near = zip(own, transpose(scores), group.centre, strict=True)
-        b[:] = [objective.best_intercept(column, float(centre)) for objective, column, centre in near]
+        guesses = zip(own, transpose(scores), group.centre, strict=True)
+        b[:] = [objective.best_intercept(column, float(centre)) for objective, column, centre in guesses]
     primals = loss_sums(problem.loss, group.signs, data.weights, scores, b) / data.total_weight
     primals += problem.penalty(np.array([inner(w, w) for w in W]), b)
     return [Evaluation(*point) for point in zip(W, b.tolist(), primals.tolist(), duals.tolist(), strict=True)]

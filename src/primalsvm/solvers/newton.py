@@ -72,7 +72,7 @@ SLOPE_REDUCTION = 0.1
 # nothing).
 SEARCHES = 40
 # The rounding of a slope, which is a sum over all rows, relative to its terms.
-ROUNDING = 1e-13
+ROUNDING_OF_SUMS = 1e-13
 
 # After this many steps in a row without progress only rounding is left.
 FUTILE_STEPS = 10
@@ -88,7 +88,7 @@ MOST_Q_DROP = 5.0
 
 
 @dataclass
-class View:
+class RowState:
     """Handles and sums of the rows in use, at the present point."""
 
     alpha: Handle
@@ -101,8 +101,8 @@ class View:
     curvature: Curvature
 
     @classmethod
-    def of(cls, data: Dataset, alpha: Handle, w: Vector) -> "View":
-        """The view before `update`: a and its sums are still 0."""
+    def of(cls, data: Dataset, alpha: Handle, w: Vector) -> "RowState":
+        """The row_state before `update`: a and its sums are still 0."""
         sums = Proximal(0.0, 0.0, 0.0, 0.0, 0)
         a, h, change = (data.zeros() for _ in range(3))
         return cls(alpha, data.scores(w), a, h, change, sums, np.zeros(w.shape[0]), Curvature.of(data))
@@ -149,11 +149,10 @@ class NewtonState(SolverState):
     b: float
     q: float
     last_q: float
-    target: float
     certify: bool
     rng: np.random.Generator
     sample: Sample | None  # the rows in use, while they are not all
-    view: View  # of the rows in use
+    row_state: RowState  # of the rows in use
     gap: float = np.inf  # about: P − D for the rows in use
     estimate: float = np.inf  # the same, relative
     rounded: float = 1.0  # share of the gap that is due to q, not to the inexact minimum of Φ
@@ -164,7 +163,7 @@ class NewtonState(SolverState):
 
     def release(self) -> None:
         """Drop the matrix and the copies of rows, which can be computed again."""
-        self.view.curvature.squares = None
+        self.row_state.curvature.squares = None
         self.sample = None if self.sample is None else Sample(self.sample.numbers)
 
 
@@ -195,15 +194,15 @@ class Newton:
             alpha = objective.clip_alpha(previous.alpha)
             w = objective.primal_point(alpha)[0] if previous.w is None else np.asarray(previous.w, np.float64)
             b, q = previous.b, Q_AFTER_HANDOVER
-        elif isinstance(previous, NewtonState) and fits(previous.view.alpha, m) and previous.w.shape == (d,):
-            alpha = data.map(np.positive, previous.view.alpha)  # a copy
+        elif isinstance(previous, NewtonState) and fits(previous.row_state.alpha, m) and previous.w.shape == (d,):
+            alpha = data.map(np.positive, previous.row_state.alpha)  # a copy
             w, b, q = previous.w.copy(), previous.b, min(FIRST_Q, WARM_START_FACTOR * previous.q)
         b, q = 0.0 if objective.intercept == "none" else b, max(q, last_q)
         sample = None if alpha is not None else sample_of(objective, rows_for(q, data), rng)
         used = objective if sample is None else sample.of(objective)
-        view = View.of(used.data, first_alpha(used, last_q) if alpha is None else alpha, w)
-        view.update(used, view.scores, 0.0, b, q)
-        return NewtonState(w, b, q, last_q, run.target, run.certify, rng, sample, view)
+        row_state = RowState.of(used.data, first_alpha(used, last_q) if alpha is None else alpha, w)
+        row_state.update(used, row_state.scores, 0.0, b, q)
+        return NewtonState(w, b, q, last_q, run.certify, rng, sample, row_state, target=run.target)
 
     def path_start(self, state: NewtonState, memory: None, lam: float) -> tuple[NewtonState, None]:
         """The last state, changed so that q begins at `PATH_Q` or above."""
@@ -220,9 +219,9 @@ class Newton:
         state.steps += 1
         state.epoch += used.data.shape[0] / objective.data.shape[0]
         passes = costs.NEWTON_PASSES * costs.one_pass(costs.Size.of(used.data))
-        state.operations += costs.NEWTON_STEP + passes + state.view.curvature.take_operations()
+        state.operations += costs.NEWTON_STEP + passes + state.row_state.curvature.take_operations()
         state.gap, state.estimate = self._gap(used, state)
-        state.rounded = max(1.0 - slack / state.gap, ROUNDING) if state.gap > 0.0 else 1.0
+        state.rounded = max(1.0 - slack / state.gap, ROUNDING_OF_SUMS) if state.gap > 0.0 else 1.0
         accuracy = INNER_ACCURACY if state.sample is None else SAMPLE_ACCURACY
         state.minimised = slack <= accuracy * state.gap or state.stuck
         state.worth_evaluating = state.sample is None and state.estimate <= state.target
@@ -237,12 +236,12 @@ class Newton:
 
     def _next_alpha(self, objective: Objective, state: NewtonState) -> None:
         """α ← a, and a smaller q unless the gap falls fast enough."""
-        view = state.view
-        objective.data.update(np.copyto, view.alpha, view.a)
+        row_state = state.row_state
+        objective.data.update(np.copyto, row_state.alpha, row_state.a)
         if state.gap > FAST_ENOUGH * state.outer_gap:
             state.q = max(state.q / SHRINK_Q, state.last_q)
         state.outer_gap = state.gap
-        view.update(objective, view.scores, 0.0, state.b, state.q, anew=True)
+        row_state.update(objective, row_state.scores, 0.0, state.b, state.q, anew=True)
 
     def _next_sample(self, objective: Objective, state: NewtonState) -> None:
         """A smaller q, and more rows if the sample is too small for it."""
@@ -253,46 +252,48 @@ class Newton:
         if n != state.sample.numbers.shape[0]:
             state.sample = sample_of(objective, n, state.rng)
             used = self._used(objective, state)
-            state.view = View.of(used.data, first_alpha(used, state.last_q), state.w)
+            state.row_state = RowState.of(used.data, first_alpha(used, state.last_q), state.w)
         if state.sample is None:
             # The error of smoothing is about proportional to q²: the number of rows inside times the error of each.
             shrink = np.sqrt(0.5 * state.target / (state.rounded * state.estimate)) if state.estimate > 0.0 else 1.0
             q = max(float(np.clip(shrink, 1.0 / MOST_Q_DROP, 1.0)) * state.q, state.last_q)
         state.q = q
-        state.view.update(self._used(objective, state), state.view.scores, 0.0, state.b, state.q)
+        state.row_state.update(self._used(objective, state), state.row_state.scores, 0.0, state.b, state.q)
 
     def _gradient(self, objective: Objective, state: NewtonState) -> tuple[Vector, float]:
         total, lam = objective.total, objective.lam
-        in_b = 0.0 if objective.intercept == "none" else -objective.imbalance(state.view.sums.balance) / total
+        in_b = 0.0 if objective.intercept == "none" else -objective.imbalance(state.row_state.sums.balance) / total
         if objective.intercept == "penalized":
             in_b += lam * state.b
-        return lam * state.w - state.view.combination / total, in_b
+        return lam * state.w - state.row_state.combination / total, in_b
 
     def _newton_step(self, objective: Objective, state: NewtonState) -> float:
         """Move (w, b); returns an estimate of how far Φ is from its minimum."""
-        data, view, total = objective.data, state.view, objective.total
+        data, row_state, total = objective.data, state.row_state, objective.total
         g, g_b = self._gradient(objective, state)
         step, step_b = self._direction(objective, state, g, g_b)
         along = data.scores(step)
         data.update(partial(np.add, step_b), along, along)  # in place
-        before = objective.regularizer(state.w, state.b) + view.sums.phi / total
+        before = objective.regularizer(state.w, state.b) + row_state.sums.phi / total
         t = self._line_search(objective, state, step, step_b, along)
-        view.update(objective, along, t, state.b, state.q)
+        row_state.update(objective, along, t, state.b, state.q)
         state.w = state.w + t * step
-        data.update(partial(move_scores, t, step_b), along, view.scores)
+        data.update(partial(move_scores, t, step_b), along, row_state.scores)
         state.b += t * step_b
-        after = objective.regularizer(state.w, state.b) + view.sums.phi / total
+        after = objective.regularizer(state.w, state.b) + row_state.sums.phi / total
         state.stuck = abs(before - after) <= 1e-15 * abs(before)  # rounding
         g, g_b = self._gradient(objective, state)
         return float(inner(g, g)) / (2.0 * objective.lam) + abs(g_b * step_b)
 
     def _direction(self, objective: Objective, state: NewtonState, g: Vector, g_b: float) -> tuple[Vector, float]:
         """δ = −(∇²Φ)⁻¹ ∇Φ. If no row is inside, the only curvature of Φ is λ, and a free b moves to its minimiser."""
-        view, lam = state.view, objective.lam
-        if view.sums.inside:
-            return view.curvature.step(objective, view.h, view.sums.inside, g, g_b)
+        row_state, lam = state.row_state, objective.lam
+        if row_state.sums.inside:
+            return row_state.curvature.step(objective, row_state.h, row_state.sums.inside, g, g_b)
         if objective.free:
-            return -g / lam, proximal_intercept(objective, view.scores, view.alpha, state.b, state.q) - state.b
+            return -g / lam, proximal_intercept(
+                objective, row_state.scores, row_state.alpha, state.b, state.q
+            ) - state.b
         return -g / lam, -g_b / lam
 
     def _line_search(
@@ -300,7 +301,7 @@ class Newton:
     ) -> float:
         """A t at which the slope of Φ along the step is nearly 0, by regula falsi: the slope increases with t."""
         data, lam = objective.data, objective.lam
-        handles = (objective.y, data.weights, state.view.scores, along, state.view.alpha)
+        handles = (objective.y, data.weights, state.row_state.scores, along, state.row_state.alpha)
         constant = step_b if objective.intercept == "penalized" else 0.0
         at_start = lam * (float(inner(state.w, step)) + state.b * constant) + objective.nu * step_b
         growth = lam * (float(inner(step, step)) + constant * constant)
@@ -310,7 +311,7 @@ class Newton:
             return at_start + t * growth - float(of_rows) / objective.total
 
         low, high, at_low, at_high = 0.0, np.inf, slope(0.0), np.inf
-        flat = max(SLOPE_REDUCTION * abs(at_low), ROUNDING * (abs(at_start) + growth))
+        flat = max(SLOPE_REDUCTION * abs(at_low), ROUNDING_OF_SUMS * (abs(at_start) + growth))
         t = 1.0
         for k in range(SEARCHES):
             at_t = slope(t)
@@ -332,10 +333,10 @@ class Newton:
 
     def _gap(self, objective: Objective, state: NewtonState) -> tuple[float, float]:
         """P(w, b) − D(a) plus |b| times the imbalance of a; and the same relative to P."""
-        sums, total, length = state.view.sums, objective.total, objective.lam * objective.total
+        sums, total, length = state.row_state.sums, objective.total, objective.lam * objective.total
         primal = objective.regularizer(state.w, state.b) + sums.loss / total
         implied = sums.balance / length if objective.intercept == "penalized" else 0.0
-        dual = sums.dual / total - objective.regularizer(state.view.combination / length, implied)
+        dual = sums.dual / total - objective.regularizer(state.row_state.combination / length, implied)
         gap = abs(primal - dual)
         if objective.free:
             gap += abs(state.b * objective.imbalance(sums.balance)) / total
@@ -344,7 +345,7 @@ class Newton:
     def evaluate(self, objective: Objective, state: NewtonState) -> Evaluation:
         """P at (w, b) with the best b if it is free, D at a."""
         b, primal, scores = objective.evaluate_primal(state.w, state.b)
-        a = state.view.a
+        a = state.row_state.a
         if state.sample is not None:
             data, alpha = objective.data, first_alpha(objective, state.last_q)
             a, h, change = (data.zeros() for _ in range(3))
@@ -358,7 +359,7 @@ class Newton:
 
     def hand_over(self, objective: Objective, state: NewtonState) -> Point:
         """(w, b), and a if it is known for all rows; else the first α."""
-        alpha = state.view.a if state.sample is None else first_alpha(objective, state.last_q)
+        alpha = state.row_state.a if state.sample is None else first_alpha(objective, state.last_q)
         return Point(alpha, state.b, state.w)
 
 

@@ -48,7 +48,6 @@ class PairState(SolverState):
     stream: StochasticState
     draw: "Draw"
     proof: Proof
-    target: float
     next_evaluation: int  # step
     operations: float = field(default=np.inf, kw_only=True)  # not counted
 
@@ -125,12 +124,12 @@ class PairPegasos:
         hinge = Objective(Problem(Hinge(), objective.lam), data, None)  # of pairs that are still to be drawn
         settings = pegasos.settings(hinge, norms, with_offset=pegasos.n_iter is None)
         before = previous.stream if isinstance(previous, PairState) else None
-        stream = stochastic.begin(pegasos.plan, settings, hinge, before)
-        return PairState(stream, draw, Proof(Planes.none(data.shape[1])), run.target, self._steps_in(data))
+        stream = stochastic.begin(pegasos.run_options, settings, hinge, before)
+        return PairState(stream, draw, Proof(Planes.none(data.shape[1])), self._steps_in(data), target=run.target)
 
     def advance(self, objective: RankingObjective, state: PairState) -> PairState:
         """A chunk of steps."""
-        k, n_iter = self.pegasos.batch_size, state.stream.plan.n_iter
+        k, n_iter = self.pegasos.batch_size, state.stream.options.n_iter
         n = min(max(stochastic.chunk_rows(objective.data) // k, 1), state.next_evaluation - state.steps)
         if n_iter is not None:
             n = min(n, n_iter - state.steps)

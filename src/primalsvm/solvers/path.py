@@ -20,6 +20,7 @@ from primalsvm.data import InMemory, Vector, Weights, as_dataset, as_numbers, as
 from primalsvm.labels import class_signs, label_codes
 from primalsvm.losses import Loss, by_name
 from primalsvm.objective import Objective, Objectives, Problem
+from primalsvm.one_vs_one import PairObjectives
 from primalsvm.solution import Solution, Status
 from primalsvm.solvers.costs import Size
 from primalsvm.solvers.drive import Progress, drive
@@ -117,18 +118,18 @@ def svm_path(
         if lams is None:
             top = max(largest_lam(objectives[k]) for k in range(K))
             lams = np.geomspace(top, top * 10.0**-DECADES, 20)
-        strengths = check_positive_vector("lams", lams)
+        grid = check_positive_vector("lams", lams)
         chosen = choose(solver, Size.of(data), chosen_loss, count=K, jointly=True)
         found: dict[float, list[Solution]] = {}
-        for lam, point in follow(objectives, strengths, chosen, stops, seed=random_state):
+        for lam, point in follow(objectives, grid, chosen, stops, seed=random_state):
             found[lam] = [replace(one, state=None) for one in point]
             if verbose:
                 print(f"svm_path: lam {lam:.3g} {point[0].message}")
-    points = [found[lam] for lam in strengths.tolist()]
+    points = [found[lam] for lam in grid.tolist()]
     coefs = np.array([[one.w for one in point] for point in points])
     intercepts = np.array([[one.b for one in point] for point in points])
     return SVMPath(
-        lams=strengths,
+        lams=grid,
         classes=classes,
         coefs=coefs[:, 0] if K == 1 else coefs,
         intercepts=intercepts[:, 0] if K == 1 else intercepts,
@@ -212,7 +213,7 @@ def largest_score(b: float, weight: Weights, scores: Vector) -> float:
 
 
 def follow(
-    objectives: Single | Objectives,
+    objectives: Single | Objectives | PairObjectives,
     lams: npt.NDArray[np.float64],
     solver: JointSolver,
     stops: Stops,

@@ -35,7 +35,7 @@ from primalsvm.solvers import stochastic
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.sampling import SAMPLINGS, Sampling
 from primalsvm.solvers.steps import EQUAL, RISING, Settings
-from primalsvm.solvers.stochastic import Average, Plan, StochasticSolver, StochasticState, weight_scale
+from primalsvm.solvers.stochastic import Average, RunOptions, StochasticSolver, StochasticState, weight_scale
 
 # ‖x‖² is estimated from this many rows, for the offset and for the bounds of a free intercept.
 SAMPLE = 1000
@@ -57,8 +57,8 @@ class Pegasos(StochasticSolver):
         in expectation or with probability 1 − `delta`; rows are then drawn independently, and what is returned is what
         the theorem is about.
     sampling : {"blocks", "epochs", "iid", "distinct"}
-        Rows in mixed blocks (fast), in a fresh permutation each epoch, independent draws, or k distinct rows each step
-        (k = m is the deterministic sub-gradient method).
+        Rows in shuffled blocks (fast), in a fresh permutation each epoch, independent draws, or k distinct rows each
+        step (k = m is the deterministic sub-gradient method).
     projection : bool
         Project onto the ball of radius 1/√λ (of regressions √(2 P(0)/λ)) after each step.
     average : {"suffix", "weighted", "last", "uniform", "random"}
@@ -118,16 +118,16 @@ class Pegasos(StochasticSolver):
             check_number("offset", self.offset, 0.0)
 
     @property
-    def plan(self) -> Plan:
+    def run_options(self) -> RunOptions:
         """The options that all stochastic solvers share."""
         if isinstance(self.n_iter, str):
             raise ValueError("n_iter='theory' depends on all rows, so it cannot be used with a stream")
-        return Plan(self.batch_size, self.n_iter, self.sampling, self.average, self.tries, w1=self.w1)
+        return RunOptions(self.batch_size, self.n_iter, self.sampling, self.average, self.tries, w1=self.w1)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
         """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
         solver = self._with_steps_of_theory(objective) if isinstance(self.n_iter, str) else self
-        return stochastic.start(solver.plan, solver._settings_for(objective), objective, run, previous)
+        return stochastic.start(solver.run_options, solver._settings_for(objective), objective, run, previous)
 
     def _with_steps_of_theory(self, objective: Objective) -> "Pegasos":
         """These options with the number of steps, the sampling and the average of the theorem."""

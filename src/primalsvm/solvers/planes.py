@@ -17,7 +17,7 @@ from primalsvm.data import Vector
 
 # At first there is room for this many planes.
 FIRST_ROOM = 32
-# A plane is dropped after this many rounds without mass.
+# A plane is dropped after this many rounds without mass (20 to 200: as good).
 PATIENCE = 60
 
 

@@ -73,7 +73,11 @@ def choose(
     >>> choose("newton", Size(5, 3, 15, False), Hinge())
     Several(solver=Newton())
     """
-    chosen = plan(size, loss, mapped=mapped) if isinstance(solver, str) and solver == "auto" else solver_of(solver)
+    chosen = (
+        default_sequence(size, loss, mapped=mapped)
+        if isinstance(solver, str) and solver == "auto"
+        else solver_of(solver)
+    )
     if count > 1 and jointly:
         chosen = with_joint_stage(chosen, size, count)
     return as_joint(chosen)
@@ -90,12 +94,12 @@ def solver_of(solver: Any) -> Any:
     return known[solver]()
 
 
-def plan(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
+def default_sequence(size: Size, loss: Loss, *, mapped: bool = False) -> SolverSequence:
     """The solvers to try, in this order, each with its budget."""
     newton = costs.newton(size)
     fits_interior = hasattr(loss, "quadratic_pieces") and min(size.m, size.d) < LARGEST_FACTOR
     interior = costs.interior_point(size) if fits_interior else math.inf
-    trial = TRIAL_SWEEPS * costs.visits(size)
+    trial = TRIAL_SWEEPS * costs.sweep(size)
     stages = []
     small = size.m * size.d < SMALL_PROBLEM
     if trial <= TRIAL_SHARE * min(newton, interior) and not mapped and not small:
@@ -114,7 +118,7 @@ def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
     A sequence that begins with another solver gets some sweeps too, unless the problems are small: joint sweeps cost
     less than the first steps of that solver on each problem.
     """
-    trial = TRIAL_SWEEPS * costs.joint_visits(size, count)
+    trial = TRIAL_SWEEPS * costs.joint_sweep(size, count)
     if not isinstance(solver, SolverSequence):
         if solver.name != DualAscent.name:
             return solver

@@ -5,7 +5,7 @@ An algorithm for one problem is a `Solver`. The driver runs a `JointSolver`, whi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from primalsvm.data import Dataset, Handle, Vector
@@ -39,23 +39,23 @@ class Traits:
     rows : how it reads rows: "block" one by one in any order, from memory; "take" copies of some rows at a time;
         "passes" in passes over all of them
     precise : small problems can be solved to machine precision
-    self_paced : it decides by itself when to end, whatever `tol` and `max_iter` are
+    fixed_steps : it decides by itself when to end, whatever `tol` and `max_iter` are
     planned : its steps depend on `tol` and `max_iter`, so a run with other values cannot go on from a checkpoint
-    together : all problems advance at once, so they are handed over together
+    simultaneous : all problems advance at once, so they are handed over together
     intercepts : the kinds of intercept that it supports; other problems are refused
     """
 
     rows: Literal["block", "take", "passes"]
     precise: bool = False
-    self_paced: bool = False
+    fixed_steps: bool = False
     planned: bool = False
-    together: bool = False
+    simultaneous: bool = False
     intercepts: tuple[Intercept, ...] = ("none", "penalized", "free")
 
 
 @dataclass(kw_only=True)
 class SolverState:
-    """The fields of a solver's state that the driver reads; it also sets `target`, the relative gap to reach.
+    """The fields of a solver's state that the driver reads, and `target`, which it sets.
 
     A state is picklable and is the solver's only memory.
     """
@@ -65,6 +65,7 @@ class SolverState:
     operations: float = 0.0  # work so far (`costs`); 0 or inf: not counted: the driver limits epochs
     finished: bool = False  # the solver has ended its work, or only rounding is left
     worth_evaluating: bool = False  # the gap may have reached the target, or an evaluation is due
+    target: float = 0.0  # relative gap to reach
 
 
 class Solver(Protocol):
@@ -114,6 +115,15 @@ class Member(SolverState):
     estimate: float = float("inf")  # the relative gap of these two
 
 
+@dataclass(kw_only=True)
+class JointSolverState:
+    """The fields of the state of a `JointSolver` that the driver, or a sequence of solvers, reads."""
+
+    target: float  # relative gap to reach
+    members: list[Any]  # of each problem a `SolverState`, such as a `Member`; None: not started yet, or closed
+    waiting: dict[int, Any] = field(default_factory=dict)  # problems that are not started yet, with previous states
+
+
 class ObjectiveSequence(Protocol):
     """K problems on the same rows."""
 
@@ -140,8 +150,8 @@ class ObjectiveSequence(Protocol):
 class JointSolver(Protocol):
     """A solver of K problems on the same rows; k counts the problems.
 
-    Its state has `target`, the relative gap to reach, and `members`: of each problem a `SolverState`, such as a
-    `Member`, or None if it is not started yet or closed. `hand_over(objectives, state, k)` is optional.
+    Its state is a `JointSolverState`. `hand_over(objectives, state, k)` is optional. `close` is what tells it from a
+    `Solver` (`several.as_joint`).
     """
 
     @property

@@ -15,7 +15,7 @@ from primalsvm.solvers.dual_ascent import DualAscent, DualState, WorkingSet
 from primalsvm.solvers.interior_point import InteriorPoint, InteriorState
 from primalsvm.solvers.joint_ascent import Group, JointAscent, JointState
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
-from primalsvm.solvers.newton import Newton, NewtonState, Sample, View
+from primalsvm.solvers.newton import Newton, NewtonState, RowState, Sample
 from primalsvm.solvers.pair_pegasos import PairPegasos
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.planes import Planes
@@ -26,7 +26,7 @@ from primalsvm.solvers.screening import PathMemory, PathStart
 from primalsvm.solvers.sequence import Mark, SequenceState, StageProgress
 from primalsvm.solvers.several import LastStage, SeveralState
 from primalsvm.solvers.steps import Iterate, Settings, Tail
-from primalsvm.solvers.stochastic import Bucket, Plan, StochasticState
+from primalsvm.solvers.stochastic import Bucket, RunOptions, StochasticState
 from primalsvm.solvers.watched import Watched
 from primalsvm.solvers.working_sets import WorkingSets, WorkingSetState
 
@@ -48,9 +48,9 @@ STATES: dict[str, type] = {
     for kind in (
         *(DualState, BlockState, WorkingSet, VisitedRows, Shrinking),
         *(JointState, Group),
-        *(NewtonState, View, Sample, Proximal, Curvature),
+        *(NewtonState, RowState, Sample, Proximal, Curvature),
         *(InteriorState, WorkingSetState),
-        *(StochasticState, Plan, Sampler, Settings, Iterate, Tail, Bucket),
+        *(StochasticState, RunOptions, Sampler, Settings, Iterate, Tail, Bucket),
         *(CuttingState, Planes),
         *(SeveralState, SequenceState, StageProgress, Mark, LastStage),
         *(Run, Member, Point, PathStart, PathMemory),

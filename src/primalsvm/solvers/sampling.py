@@ -3,9 +3,9 @@
     iid        independent draws
     distinct   k distinct rows each step
     epochs     a fresh permutation of all rows each epoch
-    blocks     mixed blocks of neighbours (`order`): nearly as random as epochs, and read sequentially
+    blocks     shuffled blocks of neighbours (`order`): nearly as random as epochs, and read sequentially
 
-A `Sampler` is part of its solver's state, so a run that goes on gives the same bits.
+A `Sampler` is part of its solver's state, so a run can be interrupted and resumed with bit-identical results.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from primalsvm.solvers.order import STREAMS, interleave, run_length, shuffled_ru
 Sampling = Literal["iid", "distinct", "epochs", "blocks"]
 SAMPLINGS = ("blocks", "epochs", "iid", "distinct")
 
-BLOCK = 65_536  # the number of rows that are mixed at a time
+BLOCK = 65_536  # the number of rows that are shuffled at a time
 _ALL_ACTIVE = np.zeros(0, np.uint8)
 
 
@@ -82,7 +82,7 @@ class Sampler:
         return rows[:n]
 
     def _block(self) -> Vector:
-        """The rows of the next few runs, mixed; each epoch visits every run once."""
+        """The rows of the next few runs, shuffled; each epoch visits every run once."""
         if self.starts.shape[0] == 0:
             self.starts = shuffled_runs(self.rng, self.m)
         length = run_length(self.m)

@@ -22,9 +22,10 @@ from primalsvm.compiled import kernel
 from primalsvm.data import Vector, weight_of
 from primalsvm.losses import dual_step
 
-# A row is inactive only if its α would not change when its score changes by this much.
+# A row is inactive only if its α would not change when its score changes by this much (text, visits to rows: 0.97 times
+# as many with 0.01 to 0.03, 1.10 with 0.3).
 SLACK = 0.1
-# At most this many sweeps in a row leave a row out.
+# At most this many sweeps in a row leave a row out (text, visits: 1.03 times as many with 7, as many with 31).
 LONGEST_PAUSE = 15
 # r is at most this: the line through two points is not extrapolated further.
 FARTHEST = 1.0

@@ -12,8 +12,8 @@ Forecast. In dual ascent D grows like a power of the operations W. P falls expon
 nearly orthogonal; otherwise it soon stops falling while D is still small. So P and D are both extrapolated until they
 are a factor of two apart. From there on the gap falls like a power of W, or exponentially.
 
-Each of several problems is handed over on its own. If they advance together (`Traits.together`), all are handed over
-once more than half of them are too slow. The next solver starts when the present one has no problems left.
+Each of several problems is handed over on its own. If they advance together (`Traits.simultaneous`), all are handed
+over once more than half of them are too slow. The next solver starts when the present one has no problems left.
 """
 
 import math
@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 from primalsvm.data import Vector
 from primalsvm.objective import Evaluation
 from primalsvm.solution import relative_gap
-from primalsvm.solvers.protocol import JointSolver, Member, Run, Traits
+from primalsvm.solvers.protocol import JointSolver, JointSolverState, Member, Run, Traits
 from primalsvm.solvers.several import LastStage, as_joint
 
 # The operations of each mark are those of the mark before times this ratio.
@@ -77,14 +77,12 @@ class StageProgress:
 
 
 @dataclass
-class SequenceState:
+class SequenceState(JointSolverState):
     """The present solver's state, and the progress of each problem."""
 
     stage: int
     inner: Any
     run: Run
-    target: float
-    members: list[Member | None]
     progress: list[StageProgress]
     points: list[Any]  # of the problems that wait for the next solver
 
@@ -113,7 +111,7 @@ class SolverSequence:
         traits = [stage.solver.traits for stage in self.stages]
         reads: Any = "block" if any(one.rows == "block" for one in traits) else "passes"
         intercepts = tuple(one for one in traits[0].intercepts if all(one in other.intercepts for other in traits))
-        return Traits(reads, precise=True, together=traits[0].together, intercepts=intercepts)
+        return Traits(reads, precise=True, simultaneous=traits[0].simultaneous, intercepts=intercepts)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(stage.solver.name for stage in self.stages)})"
@@ -129,7 +127,7 @@ class SolverSequence:
         stage = min(again) if len(again) == len(left) else 0
         K = len(objectives)
         progress = [StageProgress(Member(), Member(), 0.0) for _ in range(K)]
-        state = SequenceState(stage, None, run, run.target, [None] * K, progress, [None] * K)
+        state = SequenceState(stage, None, run, progress, [None] * K, target=run.target, members=[None] * K)
         self._start_stage(objectives, state, chosen, previous)
         return state
 
@@ -150,7 +148,7 @@ class SolverSequence:
         at_work = [k for k, member in enumerate(state.inner.members) if member is not None]
         for k in at_work:
             self._note_progress(state, state.progress[k], state.inner.members[k])
-        if solver.traits.together:
+        if solver.traits.simultaneous:
             leaving = 2 * sum(state.progress[k].too_slow for k in at_work) > len(at_work)
             for k in at_work:
                 state.progress[k].leaving = leaving
@@ -198,7 +196,7 @@ class SolverSequence:
                 state.points[k] = solver.hand_over(objectives, inner, k)
                 solver.close(objectives, inner, k)
                 progress.leaving = False
-        if not getattr(inner, "waiting", None) and all(member is None for member in inner.members):
+        if not inner.waiting and all(member is None for member in inner.members):
             state.stage += 1
             while (
                 forecast_was_bad

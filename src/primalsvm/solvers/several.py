@@ -12,7 +12,7 @@ from typing import Any
 
 from primalsvm.data import Dataset, Vector
 from primalsvm.objective import Evaluation
-from primalsvm.solvers.protocol import JointSolver, Point, Run, Solver, Traits
+from primalsvm.solvers.protocol import JointSolver, JointSolverState, Point, Run, Solver, Traits
 
 
 class Single:
@@ -56,13 +56,10 @@ class Single:
 
 
 @dataclass
-class SeveralState:
+class SeveralState(JointSolverState):
     """The state of each problem."""
 
     run: Run
-    target: float
-    members: list[Any]  # None: not started yet, or closed
-    waiting: dict[int, Any]  # problems that are not started yet, with their previous states
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,8 @@ class Several:
     def start(self, objectives: Any, run: Run, chosen: Sequence[int], previous: Sequence[Any]) -> SeveralState:
         """All problems, or as many as there are threads; the others wait."""
         run = run._replace(shared=len(chosen) > 1)
-        state = SeveralState(run, run.target, [None] * len(objectives), {k: previous[k] for k in chosen})
+        waiting = {k: previous[k] for k in chosen}
+        state = SeveralState(run, target=run.target, members=[None] * len(objectives), waiting=waiting)
         self._start_waiting(objectives, state)
         return state
 

@@ -2,7 +2,7 @@
 
     for t = 1, 2, …, T:
         choose A_t of k rows
-        w ← (1 − η_t λ) w − (η_t/k) Σ_{i ∈ A_t} (cᵢ/c̄) ℓ'(yᵢ, ⟨w, xᵢ⟩ + b) xᵢ,   projected onto a ball where asked for
+        w ← (1 − η_t λ) w − (η_t/k) Σ_{i ∈ A_t} (cᵢ/c̄) ℓ'(yᵢ, ⟨w, xᵢ⟩ + b) xᵢ,   projected onto a ball if requested
 
 Sparse steps. w = a v with ‖w‖² kept beside it (Pegasos, end of section 2): shrinking and projecting change a and ‖w‖²,
 adding a row touches its non-zeros. Averages are kept the same way: Σ ω_s w_s = γ v + u with γ = Σ ω_s a_s, so that
@@ -19,7 +19,7 @@ from primalsvm.losses import slope
 from primalsvm.solvers.order import POINTER_PREFETCH_DISTANCE, PREFETCH_DISTANCE
 
 # v is rescaled when a falls below this: seldom, but well before single precision is affected.
-TINY = 1e-9
+LEAST_SCALE = 1e-9
 # The weight of an iterate in an average: 1, t, or the length of the step before it.
 EQUAL, RISING, BY_STEP = range(3)
 
@@ -112,7 +112,7 @@ def take_steps(batch, loss, settings, iterate, tail, order, v, u, slopes, visits
         shrink = 1.0 - eta * lam
         a *= shrink
         square *= shrink * shrink
-        if a < TINY:  # u ← γ v + u, γ ← 0; v ← a v, a ← 1. At t = 1 without t₀, a = 0: this erases w₁
+        if a < LEAST_SCALE:  # u ← γ v + u, γ ← 0; v ← a v, a ← 1. At t = 1 without t₀, a = 0: this erases w₁
             for j in range(v.shape[0]):
                 if averaging:
                     u[j] += gamma * v[j]

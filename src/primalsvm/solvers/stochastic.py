@@ -28,19 +28,20 @@ from primalsvm.solvers.steps import BY_STEP, Iterate, Settings, Tail, step_lengt
 Average = Literal["last", "uniform", "suffix", "weighted", "random"]
 
 # The clock is read after this many rows.
-CHUNK = 65_536
+STEP_CHUNK = 65_536
 # Rows that are not in memory are taken in chunks of this many bytes.
-CHUNK_BYTES = 64_000_000
+STEP_CHUNK_BYTES = 64_000_000
 # Dual ascent raises the bound in this many sweeps for each epoch of steps: half as much work as the steps.
 SWEEPS_PER_EPOCH = 0.5
-# Dual ascent is used if the gap is at most this multiple of the target.
+# Dual ascent is used if the gap is at most this multiple of the target (text, epochs of steps: up to 64 times as many
+# with 10; with 1000 up to an eighth, but then dual ascent finds the solution, not the steps).
 IMPROVABLE_GAP = 30.0
 # A step number that is not reached.
 NEVER = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RunOptions:
     """The number of steps, the choice of rows, and the average that is returned."""
 
     batch_size: int
@@ -49,7 +50,7 @@ class Plan:
     average: Average
     tries: int = 1
     share: float = 0.5  # of the steps, after which "suffix" begins to average
-    last: int | None = None  # average this many of the last steps instead
+    average_last: int | None = None  # average this many of the last steps instead
     w1: Vector | None = None
 
     def length(self, tries_left: int) -> int | None:
@@ -60,8 +61,8 @@ class Plan:
 
     def first_averaged(self, steps: int) -> int:
         """The number of steps before "suffix" begins to average."""
-        if self.last is not None:
-            return max(0, steps - self.last)
+        if self.average_last is not None:
+            return max(0, steps - self.average_last)
         return min(int(np.ceil(self.share * steps)), steps - 1)
 
 
@@ -77,7 +78,7 @@ class Bucket(NamedTuple):
 class StochasticState(SolverState):
     """The state of a stochastic solver between two chunks."""
 
-    plan: Plan
+    options: RunOptions
     settings: Settings
     iterate: Iterate
     v: Vector
@@ -87,8 +88,7 @@ class StochasticState(SolverState):
     visits: Vector
     sampler: Sampler | None = None  # None: rows come from a stream
     per_epoch: int = 1  # steps
-    target: float = 0.0
-    last: int = NEVER  # the last step that `max_iter` allows
+    last_step: int = NEVER  # the last step that `max_iter` allows
     length: int | None = None  # steps in a try; None: no end
     tail: Tail = field(default_factory=Tail)
     next_tail: int = NEVER  # step of this try at which a new tail begins
@@ -102,7 +102,7 @@ class StochasticState(SolverState):
 
 
 class StochasticSolver(ABC):
-    """A solver that takes stochastic sub-gradient steps; its options give the plan."""
+    """A solver that takes stochastic sub-gradient steps; its own options give those of the run."""
 
     name: ClassVar[str]
 
@@ -118,26 +118,26 @@ class StochasticSolver(ABC):
     @property
     def traits(self) -> Traits:
         """Rows are taken in the order of the steps."""
-        return Traits("take", self_paced=self.n_iter is not None, planned=True)
+        return Traits("take", fixed_steps=self.n_iter is not None, planned=True)
 
     def advance(self, objective: Objective, state: StochasticState) -> StochasticState:
         """Steps up to the next event: the end of a chunk, a new tail or average, an evaluation, the end of a try."""
         assert state.sampler is not None
-        plan = state.plan
+        options = state.options
         if not objective.data.kernel_rows:
             refresh_norm(state)
         if state.taken == state.next_tail:
             begin_tail(state)
         if state.taken == state.next_average:
             reset_average(state)
-        n = max(1, chunk_rows(objective.data) // plan.batch_size)
+        n = max(1, chunk_rows(objective.data) // options.batch_size)
         for point in (state.next_tail, state.next_average, state.length):
             if point is not None and state.taken < point:
                 n = min(n, point - state.taken)
-        order = state.sampler.draw(n * plan.batch_size)
+        order = state.sampler.draw(n * options.batch_size)
         # A uniformly random iterate of w_1 … w_T, T unknown: replace the one chosen so far with probability n/T.
-        if plan.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
-            cut = int(state.sampler.rng.integers(n)) * plan.batch_size
+        if options.average == "random" and state.sampler.rng.random() * (state.taken + n) < n:
+            cut = int(state.sampler.rng.integers(n)) * options.batch_size
             visit_numbers(objective, state, order[:cut])
             state.chosen = last_iterate(state)
             order = order[cut:]
@@ -158,7 +158,7 @@ class StochasticSolver(ABC):
         slopes, visits = data.from_array(state.slopes), data.from_array(state.visits)
         alpha = data.map(partial(feasible_alpha, objective.loss, float(b)), objective.y, scores, slopes, visits)
         own = Evaluation(w, b, primal, objective.lower_bound(alpha))
-        if state.plan.n_iter is not None or data.block is None:
+        if state.options.n_iter is not None or data.block is None:
             return own
         return improve(objective, state, own, alpha)
 
@@ -170,21 +170,23 @@ class StochasticSolver(ABC):
 # ---- state -----------------------------------------------------------------------------------------------------------
 
 
-def start(plan: Plan, settings: Settings, objective: Objective, run: Run, previous: Any = None) -> StochasticState:
+def start(
+    options: RunOptions, settings: Settings, objective: Objective, run: Run, previous: Any = None
+) -> StochasticState:
     """w₁ at t = 0; or, from a previous state of as many features, that state's (w, t)."""
-    m, k = objective.data.shape[0], plan.batch_size
-    sampler = Sampler(plan.sampling, m, k, np.random.default_rng(run.seed))
-    state = begin(plan, settings, objective, previous, m if run.certify else 0)
+    m, k = objective.data.shape[0], options.batch_size
+    sampler = Sampler(options.sampling, m, k, np.random.default_rng(run.seed))
+    state = begin(options, settings, objective, previous, m if run.certify else 0)
     state.sampler, state.per_epoch, state.target = sampler, -(-m // k), run.target
-    state.length = plan.length(plan.tries)
-    state.last = NEVER if state.length is not None else run.max_iter * state.per_epoch
+    state.length = options.length(options.tries)
+    state.last_step = NEVER if state.length is not None else run.max_iter * state.per_epoch
     state.tail = Tail(state.iterate.t, state.iterate.t + state.per_epoch)
     schedule(state, state.per_epoch if state.length is None else state.length)
     return state
 
 
 def begin(
-    plan: Plan, settings: Settings, objective: Objective, previous: Any = None, counted: int = 0
+    options: RunOptions, settings: Settings, objective: Objective, previous: Any = None, counted: int = 0
 ) -> StochasticState:
     """A state before its first step. This is the state of a stream of rows like those of the objective.
 
@@ -192,21 +194,21 @@ def begin(
     """
     d = objective.data.shape[1]
     dtype = np.dtype(np.float64 if objective.data.dtype == np.float64 else np.float32)
-    v, iterate = start_point(plan, objective, dtype, previous)
+    v, iterate = start_point(options, objective, dtype, previous)
     return StochasticState(
-        plan=plan,
+        options=options,
         settings=settings,
         iterate=iterate,
         v=v,
-        u=np.zeros(d if plan.average in ("uniform", "suffix", "weighted") else 0, dtype),
+        u=np.zeros(d if options.average in ("uniform", "suffix", "weighted") else 0, dtype),
         chosen=(v.astype(np.float64), iterate.b),
         slopes=np.zeros(counted, np.float32),
         visits=np.zeros(counted, np.float32),
-        tries_left=plan.tries,
+        tries_left=options.tries,
     )
 
 
-def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = None) -> tuple[Vector, Iterate]:
+def start_point(options: RunOptions, objective: Objective, dtype: Any, previous: Any = None) -> tuple[Vector, Iterate]:
     """v and its scalars before the first step."""
     d = objective.data.shape[1]
     if isinstance(previous, StochasticState) and previous.v.shape == (d,):
@@ -214,9 +216,9 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
         bias = kept.bias if objective.intercept == "penalized" else 0.0
         b = kept.b if objective.free else 0.0
         return previous.v.astype(dtype), Iterate(t=kept.t, a=kept.a, square=kept.square, bias=bias, b=b)
-    if plan.w1 is None:
+    if options.w1 is None:
         return np.zeros(d, dtype), Iterate()
-    w1 = np.array(plan.w1, dtype)
+    w1 = np.array(options.w1, dtype)
     if w1.shape != (d,):
         raise ValueError(f"w1 has shape {w1.shape}, expected ({d},)")
     norm = float(np.sqrt(objective.squared_norm(w1)))
@@ -230,7 +232,7 @@ def start_point(plan: Plan, objective: Objective, dtype: Any, previous: Any = No
 def schedule(state: StochasticState, goal: int) -> None:
     """Set where the tail and the average begin in a try that is evaluated after `goal` steps."""
     state.next_tail = goal if state.length is None else -(-goal // 2)
-    state.next_average = state.plan.first_averaged(goal) if state.plan.average == "suffix" else NEVER
+    state.next_average = state.options.first_averaged(goal) if state.options.average == "suffix" else NEVER
 
 
 def weight_scale(data: Dataset) -> tuple[float, float]:
@@ -254,46 +256,46 @@ def visit_numbers(objective: Objective, state: StochasticState, numbers: Vector)
     data, loss = objective.data, objective.loss
     if data.block is not None:
         batch = Batch(data.block, data.to_array(objective.y), data.weights)
-        visit(loss, batch, state, numbers, state.slopes, state.visits)
+        step_over(loss, batch, state, numbers, state.slopes, state.visits)
         return
     batch = Batch(data.take(numbers), data.get(objective.y, numbers), data.get(data.weights, numbers))
     n = numbers.shape[0]
     counted = n if state.visits.shape[0] else 0
     slopes, visits = np.zeros(counted, np.float32), np.zeros(counted, np.float32)
-    visit(loss, batch, state, np.arange(n, dtype=np.uint64), slopes, visits)
+    step_over(loss, batch, state, np.arange(n, dtype=np.uint64), slopes, visits)
     if counted:
         np.add.at(state.slopes, numbers, slopes)
         np.add.at(state.visits, numbers, visits)
 
 
-def visit(loss: Loss, batch: Batch, state: StochasticState, order: Vector, slopes: Vector, visits: Vector) -> None:
+def step_over(loss: Loss, batch: Batch, state: StochasticState, order: Vector, slopes: Vector, visits: Vector) -> None:
     """The steps over rows of a batch in this order."""
-    plan = state.plan
-    not_averaging_yet = plan.average == "suffix" and state.taken < state.next_average != NEVER
+    options = state.options
+    not_averaging_yet = options.average == "suffix" and state.taken < state.next_average != NEVER
     u = state.u[:0] if not_averaging_yet else state.u
     state.iterate = take_steps(
         batch, loss, state.settings, state.iterate, state.tail, order, state.v, u, slopes, visits,
-        np.empty(plan.batch_size),
+        np.empty(options.batch_size),
     )  # fmt: skip
 
 
 def chunk_rows(data: Dataset) -> int:
     """Rows until the clock is read; if they are copied, the copies must fit in memory."""
     if data.block is not None:
-        return CHUNK
-    return max(1, min(CHUNK, CHUNK_BYTES * data.shape[0] // data.nbytes))
+        return STEP_CHUNK
+    return max(1, min(STEP_CHUNK, STEP_CHUNK_BYTES * data.shape[0] // data.nbytes))
 
 
 def begin_tail(state: StochasticState) -> None:
     """Begin to count slopes, up to the end of this tail."""
     state.slopes[:] = 0.0
     state.visits[:] = 0.0
-    plan, first = state.plan, state.next_tail
+    options, first = state.options, state.next_tail
     if state.length is None:  # tails of doubling length
-        state.next_tail = min(2 * first, state.last) if first < state.last else NEVER
+        state.next_tail = min(2 * first, state.last_step) if first < state.last_step else NEVER
         end = state.next_tail
-        if plan.average == "suffix":
-            state.next_average = first if plan.last is None else max(first, end - plan.last)
+        if options.average == "suffix":
+            state.next_average = first if options.average_last is None else max(first, end - options.average_last)
     else:
         state.next_tail, end = NEVER, state.length
     before = state.iterate.t - state.taken  # steps before this try, in a run that this one goes on from
@@ -308,9 +310,9 @@ def reset_average(state: StochasticState) -> None:
 
 def end_try(objective: Objective, state: StochasticState) -> None:
     """Keep the best try so far; begin the next one, if there is one."""
-    plan = state.plan
+    options = state.options
     state.tries_left -= 1
-    if plan.tries > 1:
+    if options.tries > 1:
         w, b = output_of_try(state)
         b, value, _ = objective.evaluate_primal(w, b)
         if state.best_try is None or value < state.best_try[0]:
@@ -319,9 +321,9 @@ def end_try(objective: Objective, state: StochasticState) -> None:
         state.finished = True
         return
     state.taken = 0
-    state.v, state.iterate = start_point(plan, objective, state.v.dtype)
+    state.v, state.iterate = start_point(options, objective, state.v.dtype)
     state.u[:] = 0.0
-    state.length = plan.length(state.tries_left)
+    state.length = options.length(state.tries_left)
     assert state.length is not None
     schedule(state, state.length)
 
@@ -344,7 +346,7 @@ def average_sum(state: StochasticState) -> Bucket:
 
 def output_of_try(state: StochasticState) -> tuple[Vector, float]:
     """The output of this try, as `average` defines it."""
-    average = state.plan.average
+    average = state.options.average
     if average == "random":
         return state.chosen
     if average == "last" or (state.iterate.mass == 0.0 and state.before is None):
@@ -370,17 +372,21 @@ def output(state: StochasticState) -> tuple[Vector, float]:
 def feasible_alpha(
     loss: Loss, b: float, y: Vector, scores: Vector, slopes: Vector, visits: Vector, out: Vector
 ) -> None:
-    """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits."""
+    """α: minus the mean slope at each row over its visits in the tail; the present slope for rows without visits.
+
+    The means are in single precision, and may be outside the dual domain by their rounding.
+    """
     sums.slopes(loss, b, y, scores, out)
     np.divide(slopes, visits, out=out, where=visits > 0)
     np.negative(out, out=out)
+    sums.clip(loss, y, out, out)
 
 
 def improve(objective: Objective, state: StochasticState, own: Evaluation, alpha: Handle) -> Evaluation:
     """The best of P and D at the output and at a dual point better than α, if this may reach the target."""
     gap = relative_gap(own.primal, own.dual)
     sweeps = int(state.epoch * SWEEPS_PER_EPOCH)
-    within_reach = gap <= IMPROVABLE_GAP * state.target or state.taken == state.last
+    within_reach = gap <= IMPROVABLE_GAP * state.target or state.taken == state.last_step
     if gap <= state.target or not within_reach or sweeps == 0:
         return own
     implied = objective.evaluate_dual(improve_dual(objective, alpha, own.b, sweeps))

@@ -11,14 +11,21 @@ import numpy as np
 
 from primalsvm.data import Batch, Vector
 from primalsvm.losses import Loss
-from primalsvm.solvers.stochastic import Plan, StochasticState, average_sum, refresh_norm, reset_average, visit
+from primalsvm.solvers.stochastic import (
+    RunOptions,
+    StochasticState,
+    average_sum,
+    refresh_norm,
+    reset_average,
+    step_over,
+)
 
 
 def absorb(loss: Loss, batch: Batch, state: StochasticState) -> StochasticState:
     """A step for each k rows, in the order in which they come; rows left over wait for the next call."""
     if state.pending is not None:
         batch = state.pending.join(batch)
-    k, rows = state.plan.batch_size, batch.y.shape[0]
+    k, rows = state.options.batch_size, batch.y.shape[0]
     absorb_steps(loss, batch, state, rows // k)
     done = rows // k * k
     state.pending = batch.take(np.arange(done, rows)) if done < rows else None
@@ -27,26 +34,32 @@ def absorb(loss: Loss, batch: Batch, state: StochasticState) -> StochasticState:
 
 def absorb_steps(loss: Loss, batch: Batch, state: StochasticState, steps: int) -> None:
     """A number of steps over the first rows."""
-    plan, k = state.plan, state.plan.batch_size
+    options, k = state.options, state.options.batch_size
     taken = 0
     while taken < steps:
-        end = bucket_end(plan, state.steps)
+        end = bucket_end(options, state.steps)
         n = min(steps - taken, end - state.steps)
-        visit(loss, batch, state, np.arange(taken * k, (taken + n) * k, dtype=np.uint64), state.slopes, state.visits)
+        step_over(
+            loss, batch, state, np.arange(taken * k, (taken + n) * k, dtype=np.uint64), state.slopes, state.visits
+        )
         taken += n
         state.steps += n
         state.epoch = float(state.steps)
         if state.steps < end:
             continue
         refresh_norm(state)
-        if plan.average == "suffix":
+        if options.average == "suffix":
             state.before = average_sum(state)
             reset_average(state)
 
 
-def bucket_end(plan: Plan, t: int) -> int:
+def bucket_end(options: RunOptions, t: int) -> int:
     """The first end of a bucket after t steps: multiples of `last`, or powers of two."""
-    return (t // plan.last + 1) * plan.last if plan.last is not None else 1 << int(t).bit_length()
+    return (
+        (t // options.average_last + 1) * options.average_last
+        if options.average_last is not None
+        else 1 << int(t).bit_length()
+    )
 
 
 def widen(state: StochasticState, d: int) -> StochasticState:

@@ -1,4 +1,4 @@
-"""A solver that is evaluated more often than it asks for: for plots and studies of convergence."""
+"""Wraps a solver to evaluate it at given epochs: for plots and studies of convergence."""
 
 from dataclasses import dataclass
 from typing import Any

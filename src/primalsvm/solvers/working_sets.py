@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primalsvm.data import Vector, inner
-from primalsvm.losses.base import Piece, pieces_of
+from primalsvm.losses.base import QuadraticPiece, pieces_of
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Run, SolverState, Traits
@@ -44,7 +44,6 @@ class WorkingSetState(SolverState):
     a: Vector  # A, in units of Cᵢ = cᵢ/(λ Σc)
     scores: Vector  # s = Kβ
     b: float
-    target: float
     kept: Vector  # the last working set, the latest rows last
     columns: Any = None  # `KernelColumns`; None: not made yet
     estimate: float = np.inf
@@ -93,7 +92,7 @@ class WorkingSets:
             a[0] = np.clip(objective.nu / objective.lam - share, 0.0, pieces.upper[0])
         beta = coefficients(pieces, a)
         scores = data.scores(beta) if beta.any() else np.zeros(m)
-        return WorkingSetState(a, scores, 0.0, run.target, np.zeros(0, np.int64))
+        return WorkingSetState(a, scores, 0.0, np.zeros(0, np.int64), target=run.target)
 
     def advance(self, objective: Objective, state: WorkingSetState) -> WorkingSetState:
         """One working set."""
@@ -156,7 +155,7 @@ class WorkingSets:
 
         threads.run(add, list(threads.ranges(state.scores.shape[0])))
 
-    def _estimate(self, objective: Objective, pieces: Piece, state: WorkingSetState) -> None:
+    def _estimate(self, objective: Objective, pieces: QuadraticPiece, state: WorkingSetState) -> None:
         """P − D from the scores; decide whether to evaluate and whether to end."""
         sign, target, upper, quadratic = pieces
         a = state.a
@@ -173,7 +172,7 @@ class WorkingSets:
         state.estimate = 0.0 if dual >= objective.trivial_above else relative_gap(primal, dual)
         state.worth_evaluating = state.estimate <= READY * state.target or not state.moved
 
-    def _dual(self, objective: Objective, pieces: Piece, a: Vector, beta: Vector, scores: Vector) -> float:
+    def _dual(self, objective: Objective, pieces: QuadraticPiece, a: Vector, beta: Vector, scores: Vector) -> float:
         """D(α)."""
         values = (a * (pieces.target - 0.5 * pieces.quadratic * a)).sum()
         square = float(inner(beta, scores))
@@ -202,7 +201,7 @@ class WorkingSets:
         return coefficients(variables_of(objective), state.a), state.b
 
 
-def variables_of(objective: Objective) -> Piece:
+def variables_of(objective: Objective) -> QuadraticPiece:
     """The variables A of the dual, as pieces in units of Cᵢ; a row without weight has U = 0."""
     data = objective.data
     scale = data.weight_array() / (objective.lam * objective.total)
@@ -212,13 +211,13 @@ def variables_of(objective: Objective) -> Piece:
     return pieces._replace(upper=upper, quadratic=quadratic)
 
 
-def coefficients(pieces: Piece, a: Vector) -> Vector:
+def coefficients(pieces: QuadraticPiece, a: Vector) -> Vector:
     """β = Σ σ A."""
     found: Vector = (pieces.sign * a).sum(axis=0)
     return found
 
 
-def balanced(objective: Objective, pieces: Piece, a: Vector) -> Vector:
+def balanced(objective: Objective, pieces: QuadraticPiece, a: Vector) -> Vector:
     """A with Σ β = ν/λ: the variables on the heavier side are scaled down."""
     positive, negative = (np.where(side, a, 0.0).sum() for side in (pieces.sign > 0, pieces.sign < 0))
     excess = positive - negative - objective.nu / objective.lam

@@ -119,7 +119,7 @@ class CacheWriter:
     ) -> None:
         self.path, self.n_features, self.sparse, self.layout = Path(path), n_features, sparse, layout
         if self.path.exists() and not (self.path / HEADER).is_file():
-            raise CacheError(f"{self.path} is there already, and is not a cache: it is left alone")
+            raise CacheError(f"{self.path} exists and is not a cache: it is left alone")
         self.folder = partial_path(self.path)
         self.folder.mkdir(parents=True)
         kinds: dict[str, tuple[Any, int | None]] = {"y": (np.float64, None)}

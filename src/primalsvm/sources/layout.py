@@ -157,7 +157,7 @@ def labels_of(layout: Layout | None, codes: npt.NDArray[Any]) -> npt.NDArray[Any
     return codes.astype(np.bool_ if layout.target_kind == "bool" else np.int64)
 
 
-def alike(first: Layout | None, second: Layout | None) -> bool:
+def same_layout(first: Layout | None, second: Layout | None) -> bool:
     """Whether two layouts give the same features, as far as is known."""
     if first is None or second is None:
         return True

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from primalsvm.atomic import partial_path
 from primalsvm.data import Vector
 from primalsvm.sources.cache import CacheError, CacheWriter, open_cache, read_header, verify
-from primalsvm.sources.layout import Layout, alike, codes_of, labels_of, layout_from_dict, names_of
+from primalsvm.sources.layout import Layout, codes_of, labels_of, layout_from_dict, names_of, same_layout
 
 BLOCK_BYTES = 1 << 26  # of a source that are read at a time
 MOST_LABELS = 100_000  # different labels that a summary counts
@@ -205,7 +205,7 @@ class CacheFolder(Source):
 
     def for_model(self, layout: Layout | None, n_features: int, labelled: bool = True) -> Self:
         """The cache; a ValueError if its features are not those of the model."""
-        if not alike(self.layout_used, layout):
+        if not same_layout(self.layout_used, layout):
             raise ValueError(
                 f"the features of {self.path} are not those that the model was made from: convert its rows as those of "
                 "the training were converted"
