@@ -247,7 +247,7 @@ def start_state(kind: type[S], objective: Objective, run: Run, previous: Any, **
         target=run.target,
         certify=run.certify,
         rng=np.random.default_rng(run.seed),
-        visit_cost=costs.sweep(costs.Size.of(data)) / m,
+        visit_cost=costs.visit(costs.Size.of(data)),
         alpha=alpha,
         v=v,
         beta=objective.imbalance(objective.balance(alpha)),
@@ -374,6 +374,7 @@ def memory_after(epoch: float, early: float = 0.0) -> float:
 def close_sweep(objective: Objective, state: AscentState, early: float = 0.0) -> float:
     """Update the running means and the intercept's centre; returns the sum of row gaps in the sweep, as a gap."""
     total = objective.total
+    state.operations += costs.SWEEP
     state.seen = total
     past = memory_after(state.epoch, early)
     state.mean_v *= past

@@ -381,7 +381,7 @@ def start_group(
         shrinking=Shrinking.of(m),
         order=empty_order(m),
         rng=np.random.default_rng(seed),
-        visit_cost=costs.joint_sweep(costs.Size.of(data), K) / m,
+        visit_cost=costs.joint_visit(costs.Size.of(data), K),
     )
 
 
@@ -433,7 +433,7 @@ def close_sweep(objectives: Objectives, group: Group, members: list[Member], sta
         member.primal, member.dual, member.estimate = found
         member.epoch = float(group.epoch)
         member.steps += group.n_active
-        member.operations += group.n_active * group.visit_cost
+        member.operations += costs.SWEEP / len(members) + group.n_active * group.visit_cost
         member.worth_evaluating = worth_evaluating
         member.finished = group.epoch >= MOST_SWEEPS
     if worth_evaluating:
