@@ -405,13 +405,22 @@ class MeanRow(NamedTuple):
 
 
 def mean_row(data: Dataset) -> MeanRow:
-    """The mean row, by two passes over the rows."""
-    total = data.total_weight
-    scores = data.scores(data.combine(data.map(sums.ones)) / total)
+    """The mean row, by two passes over the rows.
+
+    With many kernel rows, its scores are those of the mean of a sample, and mean ‖x‖² bounds ‖x̄‖².
+    """
+    total, m = data.total_weight, data.shape[0]
+    mean_of_all = data.combine(data.map(sums.ones)) / total
+    sampled = data.kernel_rows and m >= 8 * SAMPLED_ROWS
+    if sampled:
+        some = mean_of_all[:: m // SAMPLED_ROWS]
+        mean_of_all = np.zeros(m)
+        mean_of_all[:: m // SAMPLED_ROWS] = some / some.sum()
+    scores = data.scores(mean_of_all)
     mean = float(data.reduce(sums.weighted_sum, data.weights, scores)) / total  # ⟨x̄, x̄⟩, also with kernel rows
     spread = math.sqrt(data.reduce(partial(sums.centred_squares, mean), data.weights, scores) / total)
     rows = float(data.squared_norms().mean())
-    return MeanRow(max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows)
+    return MeanRow(rows if sampled else max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows)
 
 
 def check_signs(y: Vector) -> None:

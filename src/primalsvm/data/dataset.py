@@ -100,8 +100,13 @@ class Dataset(ABC):
         """Whether the rows are rows of a kernel matrix: a vector of weights is one of coefficients."""
         return False
 
-    def kernel_columns(self, active: Vector, nbytes: float | None, least: int) -> Any:
-        """Columns of the kernel matrix at the active rows; at least `least` of them are kept, in `nbytes` bytes."""
+    @property
+    def nbytes_for_columns(self) -> float:
+        """The most bytes for `kernel_columns`."""
+        return math.inf
+
+    def kernel_columns(self, active: Vector, nbytes: float) -> Any:
+        """Columns of the kernel matrix at the active rows, kept in at most `nbytes` bytes."""
         raise NotImplementedError(f"{type(self).__name__} has no kernel matrix")
 
     def with_threads(self, threads: ThreadPool) -> "Dataset":

@@ -15,6 +15,7 @@ import numpy as np
 from primalsvm.data.blocks import Block, Vector, Weights
 from primalsvm.data.dataset import Handle
 from primalsvm.data.dense import Dense
+from primalsvm.data.kernel_columns import TILE_POINTS, TILE_ROWS, KernelColumns, gather
 from primalsvm.data.kernel_rows import KernelRows, refuse_features
 from primalsvm.data.reads import Computed
 from primalsvm.data.threads import ThreadPool
@@ -23,8 +24,6 @@ from primalsvm.data.threads import ThreadPool
 WHOLE = 5_000
 # Sparse rows are made dense if they have at least the inverse of this share of entries: BLAS multiplies so much faster.
 DENSE_SHARE = 16
-# Rows and points of a tile: its values stay in the cache while they are computed and used.
-TILE_ROWS, TILE_POINTS = 256, 1024
 
 
 class KernelMatrix(Computed):
@@ -86,9 +85,12 @@ class KernelMatrix(Computed):
     def gram(self, h: Handle, single: bool = False, out: Vector | None = None) -> Vector:
         refuse_features()
 
-    def kernel_columns(self, active: Vector, nbytes: float | None, least: int) -> "KernelColumns":
-        budget = self.budget if nbytes is None else nbytes
-        return KernelColumns(self, active, max(least, int(budget / (4.0 * max(active.shape[0], 1)))))
+    @property
+    def nbytes_for_columns(self) -> float:
+        return self.budget
+
+    def kernel_columns(self, active: Vector, nbytes: float) -> "KernelColumns":
+        return KernelColumns(self, active, nbytes)
 
     def subset(self, numbers: Vector) -> "KernelMatrix":
         found = KernelMatrix(
@@ -97,7 +99,8 @@ class KernelMatrix(Computed):
         )  # fmt: skip
         whole = self.whole
         if whole is not None:
-            found._whole = whole[np.ix_(numbers, numbers)]
+            found._whole = np.empty((numbers.shape[0], numbers.shape[0]))
+            gather(whole, numbers, numbers, np.arange(numbers.shape[0]), found._whole)
         return found
 
     def take(self, numbers: Vector) -> KernelRows:
@@ -183,74 +186,3 @@ class KeptRows:
             self.values[self.count : self.count + fresh.shape[0]] = values[fresh]
             self.place[numbers[fresh]] = np.arange(self.count, self.count + fresh.shape[0])
             self.count += fresh.shape[0]
-
-
-class KernelColumns:
-    """Columns of a kernel matrix at the active rows, in single precision; the least recently used are dropped.
-
-    Of a matrix that is small, all of it, in double precision.
-
-    Parameters
-    ----------
-    matrix : the kernel matrix
-    active : numbers of the rows at which columns are needed
-    capacity : the number of columns that are kept
-    """
-
-    def __init__(self, matrix: KernelMatrix, active: Vector, capacity: int) -> None:
-        m = matrix.shape[0]
-        self.matrix, self.active = matrix, active
-        self.computed = 0  # columns computed so far
-        whole = matrix.whole
-        self.whole = whole is not None
-        self.values: Vector
-        if whole is not None:
-            self.values = whole if active.shape[0] == m else whole[:, active]
-            return
-        self.values = np.empty((min(m, capacity), active.shape[0]), np.float32)
-        self.place = np.full(m, -1)  # of the column of row i in `values`; −1: it is not kept
-        self.owner = np.full(self.values.shape[0], -1)
-        self.used = np.zeros(self.values.shape[0], np.int64)  # the time of the last use
-        self.time = 0
-        self.kernel = matrix.kernel.take(active)
-        columns = matrix.points.columns[:, active]
-        self.centre = None
-        if matrix.kernel.shift_invariant and not matrix.rows.sparse:
-            self.centre = columns.mean(axis=1)
-            columns = columns - self.centre[:, None]
-        columns = np.ascontiguousarray(columns, np.float32)
-        self.points = type(matrix.points)(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
-
-    def places(self, numbers: Vector) -> Vector:
-        """The places of some columns in `values`; columns that are missing are computed."""
-        if self.whole:
-            return numbers
-        self.time += 1
-        missing = numbers[self.place[numbers] < 0]
-        self.used[self.place[numbers[self.place[numbers] >= 0]]] = self.time
-        if missing.size:
-            oldest = np.argsort(self.used, kind="stable")[: missing.size]
-            dropped = self.owner[oldest]
-            self.place[dropped[dropped >= 0]] = -1
-            self.owner[oldest], self.place[missing], self.used[oldest] = missing, oldest, self.time
-            self._compute(missing, oldest)
-        return self.place[numbers]
-
-    def _compute(self, numbers: Vector, places: Vector) -> None:
-        self.computed += numbers.shape[0]
-        matrix, threads = self.matrix, self.matrix.threads
-        block = matrix.rows.take(numbers)
-        if not block.sparse:
-            values = block.matrix().astype(np.float64, copy=False)
-            block = Dense((values if self.centre is None else values - self.centre).astype(np.float32))
-
-        def work(start: int, stop: int) -> None:
-            for j in range(start, stop, TILE_POINTS):
-                some = slice(j, min(j + TILE_POINTS, stop))
-                kernel, points = self.kernel.take(some), self.points.take(some)
-                for i in range(0, numbers.shape[0], TILE_ROWS):
-                    rows = block.between(i, min(i + TILE_ROWS, numbers.shape[0]))
-                    self.values[places[i : i + TILE_ROWS], some] = kernel.between(rows, points)
-
-        with threads.blas_limited(working=True):
-            threads.run(work, list(threads.ranges(self.active.shape[0])))

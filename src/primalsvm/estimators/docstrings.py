@@ -22,9 +22,11 @@ degree : int, default=3
     Degree of the polynomial kernel.
 coef0 : float, default=0.0
     Constant term of the polynomial kernel.
-approximation : {"nystroem", "fourier", "exact"} or a Nystroem or FourierFeatures object, default="nystroem"
-    The features. Parameters that are None in such an object are taken from the estimator. "exact" uses the whole kernel
-    matrix and kernelised Pegasos instead of an approximation; `solver` is then "auto", "pegasos" or a `Pegasos` object.
+approximation : {"auto", "exact", "nystroem", "fourier"} or a Nystroem or FourierFeatures object, default="auto"
+    "exact" solves the problem of the kernel itself; `solver` is then "auto" or "working_sets", or "pegasos" for
+    kernelised Pegasos. The others approximate the kernel by features; parameters that are None in such an object are
+    taken from the estimator. "auto" is "exact" up to about 5e10 operations, m² (1 + n/50)/2 for m rows of n features,
+    and "nystroem" beyond, or if `n_components`, another solver, `early_stopping` or the logistic loss is asked for.
 n_components : int or None, default=None
     Number of landmarks or Fourier features. None is 512, or the number of rows if there are fewer.
 loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from primalsvm.data import EQUAL_WEIGHTS, Block, Dataset, Dense, InMemory, KernelMatrix, Mapped, ThreadPool, Vector
-from primalsvm.estimators.encoders import Classes, Encoded
+from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.expansion import expansion_scores, pair_coefficients
 from primalsvm.estimators.loading import Rows
 from primalsvm.estimators.parameters import draw_seed, memory_budget
@@ -32,6 +32,7 @@ from primalsvm.maps.nystroem import KernelValues
 from primalsvm.memory import check_fits
 from primalsvm.one_vs_one import class_pairs
 from primalsvm.options import check_choice
+from primalsvm.solvers import costs
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.costs import Size
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
@@ -45,6 +46,8 @@ from primalsvm.sources.reader import out_of_core
 
 VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (measured: 3 to 9)
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
+# "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
+EXACT_OPERATIONS = 5e10
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -135,8 +138,8 @@ class KernelFeatures:
             raise TypeError(f"kernel must be a name or a function, got {estimator.kernel!r}")
         if is_exact(estimator):
             exact_solver(estimator)
-            if getattr(estimator, "early_stopping", False) or getattr(estimator, "penalize_intercept", False):
-                raise ValueError("approximation='exact' knows neither early_stopping nor penalize_intercept")
+            if getattr(estimator, "early_stopping", False):
+                raise ValueError("approximation='exact' has no early_stopping")
 
     def pairwise(self, estimator: Any) -> bool:
         own = getattr(estimator.approximation, "kernel", None)
@@ -146,7 +149,7 @@ class KernelFeatures:
         self, estimator: Any, rows: Rows, encoded: Encoded | None, seed: int, previous: Any
     ) -> "MappedRows | KernelMatrixRows":
         m, n = rows.data.shape
-        if is_exact(estimator):
+        if is_exact(estimator) or (is_automatic(estimator) and suits_exact(estimator, rows, encoded)):
             if is_precomputed(estimator.kernel) and m != n:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
             check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
@@ -262,7 +265,7 @@ def approximation_of(estimator: Any) -> Any:
     """The transformer, whose parameters that are None are taken from the estimator."""
     given = estimator.approximation
     if isinstance(given, str):
-        kinds = {"nystroem": Nystroem, "fourier": FourierFeatures}
+        kinds = {"auto": Nystroem, "nystroem": Nystroem, "fourier": FourierFeatures}
         check_choice("approximation", given, (*kinds, "exact"), "or give such an object")
         given = kinds[given]()
     if isinstance(given, type) or not hasattr(given, "build"):
@@ -352,8 +355,30 @@ class KernelMatrixRows:
 
 
 def is_exact(estimator: Any) -> bool:
-    """Whether the estimator uses the kernel matrix itself."""
+    """Whether the estimator is told to use the kernel matrix itself."""
     return isinstance(estimator.approximation, str) and estimator.approximation == "exact"
+
+
+def is_automatic(estimator: Any) -> bool:
+    """Whether the estimator chooses between the kernel matrix and an approximation."""
+    return isinstance(estimator.approximation, str) and estimator.approximation == "auto"
+
+
+def suits_exact(estimator: Any, rows: Rows, encoded: Encoded | None) -> bool:
+    """Whether "auto" means the kernel matrix itself: it costs at most `EXACT_OPERATIONS`, and all parameters fit it.
+
+    Another solver, a number of components, early stopping, labels, and a loss that is not piecewise quadratic mean an
+    approximation.
+    """
+    solver = estimator.solver
+    fits = isinstance(solver, WorkingSets) or (isinstance(solver, str) and solver in ("auto", "working_sets"))
+    if encoded is None or not fits or estimator.n_components is not None or getattr(estimator, "early_stopping", False):
+        return False
+    if isinstance(encoded.decoder, Labels) or not hasattr(encoded.problem.loss, "quadratic_pieces"):
+        return False
+    m, n = rows.data.shape
+    features = 0 if is_precomputed(estimator.kernel) else n
+    return costs.kernel_machine(m, features) <= EXACT_OPERATIONS
 
 
 def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:

@@ -53,7 +53,7 @@ class OneClassSVM(Detector):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        approximation: Any = "nystroem",
+        approximation: Any = "auto",
         n_components: int | None = None,
         solver: str | Solver = "auto",
         tol: float = 1e-3,

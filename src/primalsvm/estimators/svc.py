@@ -54,7 +54,7 @@ class SVC(Classifier):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        approximation: Any = "nystroem",
+        approximation: Any = "auto",
         n_components: int | None = None,
         loss: str | Loss = "hinge",
         solver: str | Solver = "auto",

@@ -57,7 +57,7 @@ class SVR(Regressor):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        approximation: Any = "nystroem",
+        approximation: Any = "auto",
         n_components: int | None = None,
         loss: str | Loss = "epsilon_insensitive",
         quantile: float = 0.5,

@@ -25,6 +25,8 @@ BLAS = 0.022
 LARGEST_FACTOR = 8192
 # A larger system takes this many conjugate-gradient steps.
 PRODUCTS = 100
+# A feature's share of a kernel value, which itself takes one operation (measured in single precision, with its use).
+KERNEL_ENTRY = 0.02
 # The time in Python of a sweep and of steps, whatever the size.
 SWEEP, NEWTON_STEP, INTERIOR_STEP = 5e4, 2.5e5, 7e5
 # Adding a product of two sparse entries to a matrix.
@@ -37,8 +39,8 @@ SAMPLE_ROWS, SAMPLE_ENTRIES, SAMPLE_SHARE, STEPS_AFTER_SAMPLES = 10, 2**20, 0.25
 # A Newton step makes three passes: scores of the direction, the line search, the gradient.
 NEWTON_PASSES = 3
 # The interior-point method is expected to take this many steps (measured: 6 to 40); with one equation a row, as such
-# rows are mostly separable, fewer (measured: 7 to 16).
-INTERIOR_STEPS, INTERIOR_ROW_STEPS = 25, 15
+# rows are mostly separable, fewer (measured: 5 to 16).
+INTERIOR_STEPS, INTERIOR_ROW_STEPS = 25, 10
 # Passes of an interior-point step: right-hand sides, scores, and a conjugate-gradient step for each of two directions;
 # with one equation a row, w and its scores.
 INTERIOR_PASSES, INTERIOR_ROW_PASSES = 10, 2
@@ -131,6 +133,11 @@ def interior_point(size: Size) -> float:
     if prefers_rows(size):
         return products_of_rows(size) + INTERIOR_ROW_STEPS * interior_step(size)
     return INTERIOR_STEPS * interior_step(size)
+
+
+def kernel_machine(m: int, n: int) -> float:
+    """Expected operations of an exact kernel machine with m rows of n features: half of all kernel values, once."""
+    return 0.5 * float(m) * m * (1.0 + KERNEL_ENTRY * n)
 
 
 def newton(size: Size) -> float:

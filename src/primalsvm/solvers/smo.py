@@ -1,6 +1,7 @@
 """Kernels of decomposition methods: sequential minimal optimisation on a block of the kernel matrix.
 
-The dual in variables v, one for each piece of each row's loss (`losses.base.Piece`), in units of Cᵢ = cᵢ/(λ Σc):
+The dual in variables v, one for each piece of each row's loss (`losses.base.QuadraticPiece`), in units of
+Cᵢ = cᵢ/(λ Σc):
 
     min ½ βᵀKβ − Σ t A + ½ Σ κ A²,    0 ≤ A ≤ U,    βᵢ = Σ σ A over the pieces of row i,    Σ βᵢ constant
 
@@ -24,71 +25,80 @@ def pair_steps(K, row, sign, quadratic, upper, a, F, least, most):  # type: igno
         t = (F_i − F_j)/q,    q = K_ii + K_jj − 2 K_ij + κ_i + κ_j
 
     until the largest difference F_i − F_j is at most `least`, or after `most` steps. Updates a and F; returns the
-    number of steps. K is the kernel matrix of the block, `row` the row of each variable in it.
+    number of steps. K is the kernel matrix of the block, `row` the row of each variable in it (None: row v).
+
+    Loops that vectorise are kept apart from those that look for a maximum. `closed_up` is −inf for a variable by which
+    β cannot grow, `closed_down` inf for one by which it cannot fall.
     """
-    n = row.shape[0]
-    diagonal = np.empty(K.shape[0])
-    for r in range(K.shape[0]):
-        diagonal[r] = K[r, r]
-    grows = np.empty(n, np.bool_)
-    falls = np.empty(n, np.bool_)
+    n = F.shape[0]
+    own = np.empty(n)  # K_vv + κ_v
+    closed_up, closed_down = np.empty(n), np.empty(n)
+    gain = np.empty(n)
     for v in range(n):
-        grows[v] = a[v] < upper[v] if sign[v] > 0 else a[v] > 0
-        falls[v] = a[v] > 0 if sign[v] > 0 else a[v] < upper[v]
-    i = -1
-    high = -np.inf
-    for v in range(n):
-        if grows[v] and F[v] > high:
-            i, high = v, F[v]
+        own[v] = K[row_of(row, v), row_of(row, v)] + quadratic[v]
+        close(v, sign, upper, a, closed_up, closed_down)
     for step in range(most):
-        if i < 0:
+        i = -1
+        high = -np.inf
+        low = np.inf
+        for v in range(n):
+            if F[v] + closed_up[v] > high:
+                i, high = v, F[v]
+        for v in range(n):
+            low = min(low, F[v] + closed_down[v])
+        if i < 0 or high - low <= least:
             return step
+        of_i = K[row_of(row, i)]
+        own_i = own[i]
+        for v in range(n):
+            difference = max(high - (F[v] + closed_down[v]), 0.0)
+            gain[v] = difference * difference / max(own_i + own[v] - 2.0 * of_i[row_of(row, v)], LEAST_CURVATURE)
         j = -1
         best = 0.0
-        low = np.inf
-        of_i = K[row[i]]
         for v in range(n):
-            if falls[v]:
-                f = F[v]
-                if f < low:
-                    low = f
-                difference = high - f
-                if difference > 0.0:
-                    q = diagonal[row[i]] + diagonal[row[v]] - 2.0 * of_i[row[v]] + quadratic[i] + quadratic[v]
-                    gain = difference * difference / max(q, LEAST_CURVATURE)
-                    if gain > best:
-                        j, best = v, gain
-        if j < 0 or high - low <= least:
+            if gain[v] > best:
+                j, best = v, gain[v]
+        if j < 0:
             return step
-        of_j = K[row[j]]
-        q = diagonal[row[i]] + diagonal[row[j]] - 2.0 * of_i[row[j]] + quadratic[i] + quadratic[j]
-        t = (high - F[j]) / max(q, LEAST_CURVATURE)
+        of_j = K[row_of(row, j)]
+        t = (high - F[j]) / max(own_i + own[j] - 2.0 * of_i[row_of(row, j)], LEAST_CURVATURE)
         room_i = upper[i] - a[i] if sign[i] > 0 else a[i]
         room_j = a[j] if sign[j] > 0 else upper[j] - a[j]
         t = min(t, room_i, room_j)
-        _move(i, t, t >= room_i, sign, upper, a, grows, falls)
-        _move(j, -t, t >= room_j, sign, upper, a, grows, falls)
+        move(i, t, t >= room_i, sign, upper, a)
+        move(j, -t, t >= room_j, sign, upper, a)
+        close(i, sign, upper, a, closed_up, closed_down)
+        close(j, sign, upper, a, closed_up, closed_down)
         F[i] -= quadratic[i] * t
         F[j] += quadratic[j] * t
-        i = -1
-        high = -np.inf
         for v in range(n):
-            F[v] -= t * (of_i[row[v]] - of_j[row[v]])
-            if grows[v] and F[v] > high:
-                i, high = v, F[v]
+            F[v] -= t * (of_i[row_of(row, v)] - of_j[row_of(row, v)])
     return most
 
 
 @kernel
-def _move(v, t, to_bound, sign, upper, a, grows, falls):  # type: ignore[no-untyped-def]  # compiled
+def row_of(row, v):  # type: ignore[no-untyped-def]  # compiled
+    """The row of a variable; None is decided at compile time."""
+    return v if row is None else row[v]
+
+
+@kernel
+def move(v, t, to_bound, sign, upper, a):  # type: ignore[no-untyped-def]  # compiled
     """Let β grow by t at a variable, which is then at its bound or strictly inside."""
-    rises = (t > 0) == (sign[v] > 0)
     if to_bound:
-        a[v] = upper[v] if rises else 0.0
+        a[v] = upper[v] if (t > 0) == (sign[v] > 0) else 0.0
     else:
         a[v] += t * sign[v]
-    grows[v] = a[v] < upper[v] if sign[v] > 0 else a[v] > 0
-    falls[v] = a[v] > 0 if sign[v] > 0 else a[v] < upper[v]
+
+
+@kernel
+def close(v, sign, upper, a, closed_up, closed_down):  # type: ignore[no-untyped-def]  # compiled
+    """Note by which variables β can grow and fall."""
+    rises, sinks = a[v] < upper[v], a[v] > 0
+    if sign[v] < 0:
+        rises, sinks = sinks, rises
+    closed_up[v] = 0.0 if rises else -np.inf
+    closed_down[v] = 0.0 if sinks else np.inf
 
 
 @kernel
@@ -97,7 +107,7 @@ def single_steps(K, row, sign, quadratic, upper, a, F, least, most):  # type: ig
 
     Otherwise as `pair_steps`; K includes the constant feature of a penalised intercept.
     """
-    n = row.shape[0]
+    n = F.shape[0]
     for step in range(most):
         i = -1
         best = 0.0
@@ -108,34 +118,19 @@ def single_steps(K, row, sign, quadratic, upper, a, F, least, most):  # type: ig
             falls = a[v] > 0 if sign[v] > 0 else a[v] < upper[v]
             if (f > 0.0 and grows) or (f < 0.0 and falls):
                 worst = max(worst, abs(f))
-                gain = f * f / max(K[row[v], row[v]] + quadratic[v], LEAST_CURVATURE)
+                gain = f * f / max(K[row_of(row, v), row_of(row, v)] + quadratic[v], LEAST_CURVATURE)
                 if gain > best:
                     i, best = v, gain
         if i < 0 or worst <= least:
             return step
-        t = F[i] / max(K[row[i], row[i]] + quadratic[i], LEAST_CURVATURE)
+        of_i = K[row_of(row, i)]
+        t = F[i] / max(of_i[row_of(row, i)] + quadratic[i], LEAST_CURVATURE)
         rises = (t > 0) == (sign[i] > 0)
         room = upper[i] - a[i] if rises else a[i]
-        if abs(t) >= room:
-            t = room if t > 0 else -room
-            a[i] = upper[i] if rises else 0.0
-        else:
-            a[i] += t * sign[i]
+        to_bound = abs(t) >= room
+        t = (room if t > 0 else -room) if to_bound else t
+        move(i, t, to_bound, sign, upper, a)
         F[i] -= quadratic[i] * t
-        of_i = K[row[i]]
         for v in range(n):
-            F[v] -= t * of_i[row[v]]
+            F[v] -= t * of_i[row_of(row, v)]
     return most
-
-
-@kernel
-def add_rows(values, places, coefficients, start, stop, out):  # type: ignore[no-untyped-def]  # compiled
-    """out[i] += Σⱼ coefficientⱼ · values[placeⱼ, i] for start ≤ i < stop, in double precision."""
-    for first in range(start, stop, 1024):
-        last = min(first + 1024, stop)
-        part = out[first:last]
-        for j in range(places.shape[0]):
-            c = coefficients[j]
-            line = values[places[j], first:last]
-            for i in range(part.shape[0]):
-                part[i] += c * line[i]

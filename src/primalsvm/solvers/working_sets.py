@@ -2,20 +2,22 @@
 
     F = σ (t − κ A) − s,   s = Kβ                              (`smo` has the symbols)
     repeat:
-        B = half of the last working set, and the rows that violate optimality most: in equal numbers those by which β
-            should grow and those by which it should fall, as Σ β is constant with a free intercept
-        K_B = the columns of B                                 (`KernelColumns`: single precision, cached)
-        minimise over A_B by pair steps                        (`smo`)
-        s ← s + K_B Δβ_B                                       in double precision
-        P − D, from s: no kernel value is needed
+        B = half of the last working set, and the active rows that violate optimality most: in equal numbers those by
+            which β should grow and those by which it should fall, as Σ β is constant with a free intercept
+        minimise over A_B by pair steps, with K_BB             (`smo`)
+        s ← s + K_B Δβ_B at the active rows                    (`KernelColumns`: single precision, cached)
+        D ← D + its change;   P − D = Σ cᵢ (ℓᵢ + ℓᵢ* + αᵢ (sᵢ + b)) / Σc over the active rows
+        shrink: rows at a bound, far from leaving it, are no longer active
 
-Joachims 1999 has working sets and the cache; large sets filled by matrix products are ThunderSVM's (Wen et al. 2018).
+Many rows begin with those of a sample, at the same λ. If most of its support vectors are at their upper bound, as with
+noisy labels, all rows start from α = −ℓ' at the scores of the sample's machine; else from 0.
 
-Columns in single precision only steer. A certificate computes s anew from kernel values in double precision, at the
-cost of all columns of support vectors, and the run goes on from these.
+Joachims 1999 has working sets, the cache and shrinking; large sets filled by matrix products are ThunderSVM's (Wen et
+al. 2018). Columns in single precision only steer. A certificate updates s at all rows from the last certificate's, by
+kernel values in double precision for the rows whose β has changed; the run goes on from these.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,16 +27,27 @@ from primalsvm.losses.base import QuadraticPiece, pieces_of
 from primalsvm.objective import Evaluation, Objective
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Run, SolverState, Traits
-from primalsvm.solvers.smo import add_rows, pair_steps, single_steps
+from primalsvm.solvers.smo import pair_steps, single_steps
 
 # Rows of a working set.
 SET_SIZE = 1024
-# The pair steps on a set end when the violation has fallen to this share of that of all rows.
-INNER = 0.1
+# The steps on a set end when the violation has fallen to this share of that of all rows; where the set has all rows,
+# there is nothing else to do, so to a smaller one.
+INNER, INNER_OF_ALL = 0.1, 0.005
 # … or after this many steps for each variable of the set.
 STEPS_PER_VARIABLE = 100
 # The estimated gap at which a certificate is worth its cost, as a share of the target.
 READY = 0.9
+# Bytes for kernel columns at most, unless the user says otherwise.
+CACHE_BYTES = 4e9
+# At least this many rows begin with a sample of one row in so many, solved to this gap.
+SAMPLED_ROWS, ONE_IN, SAMPLE_GAP = 20_000, 8, 0.03
+# They start from its machine if at least this share of its support vectors is at the upper bound.
+BOUNDED_SHARE = 0.5
+# Rows stay active if they are nearer to leaving their bound than this multiple of the violation.
+BAND = 1.0
+# Fewer active rows are worth a smaller cache if they are at most this share.
+SHRINK = 0.7
 
 
 @dataclass
@@ -42,20 +55,28 @@ class WorkingSetState(SolverState):
     """The state between two working sets. Arrays of variables have a row per piece and a column per sample."""
 
     a: Vector  # A, in units of Cᵢ = cᵢ/(λ Σc)
-    scores: Vector  # s = Kβ
-    b: float
-    kept: Vector  # the last working set, the latest rows last
-    columns: Any = None  # `KernelColumns`; None: not made yet
+    scores: Vector  # s = Kβ, up to date at the active rows
+    exact_beta: Vector  # β at the last certificate
+    exact_scores: Vector  # its s, in double precision
+    dual: float  # D
+    active: Vector  # numbers of the active rows, in order
+    pieces: QuadraticPiece  # of the variables
+    b: float = 0.0
+    kept: Vector | None = None  # the last working set, the latest rows last
+    columns: Any = None  # of the kernel matrix at the active rows; None: not made yet
     estimate: float = np.inf
-    idle: int = 0  # evaluations in a row without a step between them
-    moved: bool = field(default=False)
+    violation: float = np.inf
+    moved: bool = False  # whether the last working set has changed anything
+    idle: int = 0  # certificates in a row without a step between them
+    sample: "WorkingSetState | None" = None  # that all rows will start from
+    sample_objective: Any = None  # None: not made yet
 
     def release(self) -> None:
         """Drop what can be computed again."""
-        self.columns = None
+        self.columns = self.sample_objective = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "columns": None}
+        return {**vars(self), "columns": None, "sample_objective": None}
 
 
 @dataclass(frozen=True)
@@ -65,11 +86,13 @@ class WorkingSets:
     Parameters
     ----------
     size : rows of a working set
-    cache_bytes : memory for kernel columns; None: the budget of the data set
+    cache_bytes : memory for kernel columns; None: 4 GB, or what the data set may use
+    shrinking : whether rows that stay at a bound are left out for a while
     """
 
     size: int = SET_SIZE
     cache_bytes: float | None = None
+    shrinking: bool = True
     name: ClassVar[str] = "working_sets"
     traits: ClassVar[Traits] = Traits("passes")
 
@@ -85,120 +108,209 @@ class WorkingSets:
         a = np.zeros(pieces.sign.shape)
         if isinstance(previous, WorkingSetState) and previous.a.shape == a.shape:
             a = np.minimum(previous.a, pieces.upper)
-            if objective.free:
-                a = balanced(objective, pieces, a)
         elif objective.nu:
             share = np.cumsum(pieces.upper[0]) - pieces.upper[0]
             a[0] = np.clip(objective.nu / objective.lam - share, 0.0, pieces.upper[0])
-        beta = coefficients(pieces, a)
-        scores = data.scores(beta) if beta.any() else np.zeros(m)
-        return WorkingSetState(a, scores, 0.0, np.zeros(0, np.int64), target=run.target)
+        zero = np.zeros(m)
+        state = WorkingSetState(a, zero.copy(), zero, zero, 0.0, np.arange(m), pieces, target=run.target)
+        if a.any():
+            self._begin_at(objective, state, a)
+        elif m >= SAMPLED_ROWS:
+            state.sample_objective = sample_of(objective)
+            state.sample = self.start(state.sample_objective, run._replace(target=SAMPLE_GAP))
+        return state
+
+    def _begin_at(self, objective: Objective, state: WorkingSetState, a: Vector) -> None:
+        """Begin at A."""
+        pieces = state.pieces
+        state.a = balanced(objective, pieces, a) if objective.free else a
+        state.exact_beta = coefficients(pieces, state.a)
+        state.exact_scores = objective.data.scores(state.exact_beta)
+        state.scores = state.exact_scores.copy()
+        state.dual = dual_value(objective, pieces, state.a, state.exact_beta, state.exact_scores)
+
+    def _advance_sample(self, objective: Objective, state: WorkingSetState) -> WorkingSetState:
+        """One working set of the sample; once it is solved, all rows start from it if that helps."""
+        assert state.sample is not None
+        if state.sample_objective is None:
+            state.sample_objective = sample_of(objective)
+        sample = self.advance(state.sample_objective, state.sample)
+        state.epoch += (sample.epoch - state.sample.epoch) / ONE_IN
+        state.sample = sample
+        if sample.estimate <= SAMPLE_GAP or not sample.moved:
+            pieces = sample.pieces
+            bounded = np.count_nonzero((sample.a == pieces.upper) & (sample.a > 0.0))
+            if bounded >= BOUNDED_SHARE * np.count_nonzero(sample.a):
+                data, beta = objective.data, coefficients(pieces, sample.a)
+                w = np.zeros(data.shape[0])
+                w[::ONE_IN] = beta
+                alpha = objective.clip_alpha(-objective.slopes_at(data.scores(w), sample.b))
+                pieces = state.pieces
+                a = np.maximum(pieces.sign * alpha, 0.0)
+                scale = data.weight_array() / (objective.lam * objective.total)
+                self._begin_at(objective, state, np.minimum(scale * a, pieces.upper))
+            state.sample = state.sample_objective = None
+        return state
 
     def advance(self, objective: Objective, state: WorkingSetState) -> WorkingSetState:
         """One working set."""
-        data = objective.data
+        if state.sample is not None:
+            return self._advance_sample(objective, state)
+        data, active = objective.data, state.active
         m = data.shape[0]
-        pieces = variables_of(objective)
-        sign, target, upper, quadratic = pieces
-        a = state.a
-        F = sign * (target - quadratic * a) - state.scores
-        if objective.intercept == "penalized":
-            F -= coefficients(pieces, a).sum()
-        grows = np.where(np.where(sign > 0, a < upper, a > 0), F, -np.inf).max(axis=0)
-        falls = np.where(np.where(sign > 0, a > 0, a < upper), F, np.inf).min(axis=0)
-        high, low = (grows.max(), falls.min()) if objective.free else (max(grows.max(), 0.0), min(falls.min(), 0.0))
-        chosen = self._choose(state, grows - low, high - falls, m)
+        sign, _, upper, quadratic = state.pieces
+        if state.columns is None:
+            budget = min(CACHE_BYTES, data.nbytes_for_columns) if self.cache_bytes is None else self.cache_bytes
+            state.columns = data.kernel_columns(active, budget)
+        F = self._intercepts(objective, state)
+        high, low = bounds_of(objective, F)
+        state.violation = max(high - low, 0.0)
+        chosen = self._choose(state, F.up - low, high - F.down)
         state.moved = False
         if chosen.size:
-            if state.columns is None:
-                state.columns = data.kernel_columns(np.arange(m), self.cache_bytes, 2 * self.size)
-            places = state.columns.places(chosen)
-            K = state.columns.values[np.ix_(places, chosen)].astype(np.float64)
+            B = active[chosen]
+            K = state.columns.between(B)
             if objective.intercept == "penalized":
-                K += 1.0
-            J, n = sign.shape[0], chosen.shape[0]
-            row = np.tile(np.arange(n), J)
-            part = a[:, chosen].ravel()
-            before = sign[:, chosen] * a[:, chosen]
+                K = K + 1.0
+            J, n = sign.shape[0], B.shape[0]
+            part, own_sign = a_of(state.a, B), a_of(sign, B)
+            before = part.copy()
             steps = pair_steps if objective.free else single_steps
+            row = None if J == 1 else np.tile(np.arange(n), J)
+            least = (INNER if n < m else INNER_OF_ALL) * state.violation
             taken = steps(
-                K, row, sign[:, chosen].ravel(), quadratic[:, chosen].ravel(), upper[:, chosen].ravel(),
-                part, F[:, chosen].ravel(), INNER * (high - low), STEPS_PER_VARIABLE * J * n,
+                K, row, own_sign, a_of(quadratic, B), a_of(upper, B), part, F.values[:, chosen].ravel(), least,
+                STEPS_PER_VARIABLE * J * n,
             )  # fmt: skip
-            a[:, chosen] = part.reshape(J, n)
-            change = (sign[:, chosen] * a[:, chosen] - before).sum(axis=0)
+            state.a[:, B] = part.reshape(J, n)
+            change = (own_sign * (part - before)).reshape(J, n).sum(axis=0)
             moved = np.flatnonzero(change)
             state.moved = moved.size > 0
-            self._add(state, data.threads, places[moved], change[moved])
+            state.dual += self._gain(objective, state, B, before.reshape(J, n), change, K)
+            if state.moved:
+                out = state.scores[active] if active.shape[0] < m else state.scores
+                state.columns.add(B[moved], change[moved], out)
+                if active.shape[0] < m:
+                    state.scores[active] = out
             state.steps += int(taken)
             state.epoch += n / m
-            state.kept = chosen
-        self._estimate(objective, pieces, state)
+            state.kept = B
+        self._estimate(objective, state)
         return state
 
-    def _choose(self, state: WorkingSetState, excess_up: Vector, excess_down: Vector, m: int) -> Vector:
-        """The rows of the next working set; none if no pair of rows violates optimality."""
-        if m <= self.size:
-            return np.arange(m) if excess_up.max() > 0.0 else np.zeros(0, np.int64)
-        kept = state.kept[-(self.size // 2) :]
+    def _intercepts(self, objective: Objective, state: WorkingSetState) -> "Intercepts":
+        """F of the active rows."""
+        pieces = state.pieces
+        rows = state.active if state.active.shape[0] < state.scores.shape[0] else slice(None)
+        sign, target, upper, quadratic = (part[:, rows] for part in pieces)
+        a = state.a[:, rows]
+        F = sign * (target - quadratic * a) - state.scores[rows]
+        if objective.intercept == "penalized":
+            F -= coefficients(pieces, state.a).sum()
+        inside, rises = (a < upper), (a > 0)
+        up = np.where(np.where(sign > 0, inside, rises), F, -np.inf).max(axis=0)
+        down = np.where(np.where(sign > 0, rises, inside), F, np.inf).min(axis=0)
+        return Intercepts(F, up, down)
+
+    def _choose(self, state: WorkingSetState, excess_up: Vector, excess_down: Vector) -> Vector:
+        """The next working set, as places among the active rows; empty if no pair of rows violates optimality."""
+        n = excess_up.shape[0]
+        if n <= self.size:
+            return np.arange(n) if state.violation > 0.0 else np.zeros(0, np.int64)
+        kept = np.zeros(0, np.int64)
+        if state.kept is not None:
+            last = state.kept[-(self.size // 2) :]
+            kept = np.searchsorted(state.active, last)
+            kept = kept[(kept < n) & (state.active[np.minimum(kept, n - 1)] == last)]
         excess_up[kept] = excess_down[kept] = -np.inf
         half = (self.size - kept.shape[0]) // 2
         new = np.union1d(largest(excess_up, half), largest(excess_down, half))
-        return np.concatenate([kept, new])
+        return np.concatenate([kept, new]) if new.size or state.violation > 0.0 else new
 
-    def _add(self, state: WorkingSetState, threads: Any, places: Vector, change: Vector) -> None:
-        """s ← s + K_B Δβ_B."""
-        columns = state.columns
-
-        def add(start: int, stop: int) -> None:
-            add_rows(columns.values, places, change, start, stop, state.scores)
-
-        threads.run(add, list(threads.ranges(state.scores.shape[0])))
-
-    def _estimate(self, objective: Objective, pieces: QuadraticPiece, state: WorkingSetState) -> None:
-        """P − D from the scores; decide whether to evaluate and whether to end."""
-        sign, target, upper, quadratic = pieces
-        a = state.a
-        F = sign * (target - quadratic * a) - state.scores
-        beta = coefficients(pieces, a)
-        if objective.free:
-            high = np.where(np.where(sign > 0, a < upper, a > 0), F, -np.inf).max()
-            low = np.where(np.where(sign > 0, a > 0, a < upper), F, np.inf).min()
-            state.b = float(0.5 * (high + low)) if np.isfinite(high + low) else float(low if np.isfinite(low) else high)
-        else:
-            state.b = float(beta.sum()) if objective.intercept == "penalized" else 0.0
-        primal = objective.value_at(state.scores, beta, state.b)
-        dual = self._dual(objective, pieces, a, beta, state.scores)
-        state.estimate = 0.0 if dual >= objective.trivial_above else relative_gap(primal, dual)
-        state.worth_evaluating = state.estimate <= READY * state.target or not state.moved
-
-    def _dual(self, objective: Objective, pieces: QuadraticPiece, a: Vector, beta: Vector, scores: Vector) -> float:
-        """D(α)."""
-        values = (a * (pieces.target - 0.5 * pieces.quadratic * a)).sum()
-        square = float(inner(beta, scores))
+    def _gain(
+        self, objective: Objective, state: WorkingSetState, B: Vector, before: Vector, change: Vector, K: Vector
+    ) -> float:
+        """The change of D by the steps on B, before the scores are updated."""
+        _, target, _, quadratic = (part[:, B] for part in state.pieces)
+        after = state.a[:, B]
+        linear = (target * (after - before)).sum() - 0.5 * (quadratic * (after * after - before * before)).sum()
+        scores = state.scores[B]
         if objective.intercept == "penalized":
-            square += float(beta.sum()) ** 2
-        return float(objective.lam * (values - 0.5 * square))
+            scores = scores + (coefficients(state.pieces, state.a).sum() - change.sum())
+        return float(objective.lam * (linear - inner(change, scores) - 0.5 * inner(change, K @ change)))
+
+    def _estimate(self, objective: Objective, state: WorkingSetState) -> None:
+        """P − D from the active rows; decide whether to evaluate, and whether to shrink."""
+        F = self._intercepts(objective, state)
+        high, low = bounds_of(objective, F)
+        state.violation = max(high - low, 0.0)
+        if objective.free:
+            state.b = float(0.5 * (high + low)) if np.isfinite(high + low) else float(low if np.isfinite(low) else high)
+        elif objective.intercept == "penalized":
+            state.b = float(coefficients(state.pieces, state.a).sum())
+        # each piece: max over a' of (F − b) growth, which is its loss minus what α has of it
+        rows = state.active
+        sign, _, upper, quadratic = (part[:, rows] for part in state.pieces)
+        a = state.a[:, rows]
+        slope = sign * (F.values - (state.b if objective.free else 0.0))  # of D in A
+        gap = float(objective.lam * piece_gaps(slope, a, upper, quadratic).sum())
+        primal = state.dual + gap
+        state.estimate = 0.0 if state.dual >= objective.trivial_above else relative_gap(primal, state.dual)
+        state.worth_evaluating = state.estimate <= READY * state.target or not state.moved
+        if self.shrinking and not state.worth_evaluating and not state.columns.keeps:
+            self._shrink(state, F, state.b if objective.free else 0.0)
+
+    def _shrink(self, state: WorkingSetState, F: "Intercepts", b: float) -> None:
+        """Leave out the active rows whose F is far from making them move."""
+        near = (F.up > b - BAND * state.violation) & (F.down < b + BAND * state.violation)
+        near |= (F.up > b) | (F.down < b)
+        if np.count_nonzero(near) <= SHRINK * near.shape[0] and np.count_nonzero(near) > 2 * self.size:
+            places = np.flatnonzero(near)
+            state.active = state.active[places]
+            state.columns = state.columns.restrict(places)
 
     def evaluate(self, objective: Objective, state: WorkingSetState) -> Evaluation:
-        """P and D, from scores that are computed anew in double precision."""
-        pieces = variables_of(objective)
+        """P and D; s is updated in double precision for the rows whose β has changed since the last certificate."""
+        pieces = state.pieces
         beta = coefficients(pieces, state.a)
-        scores = objective.data.scores(beta)
+        change = beta - state.exact_beta
+        if np.count_nonzero(change) < np.count_nonzero(beta):
+            scores = state.exact_scores + objective.data.scores(change)
+        else:
+            scores = objective.data.scores(beta)
         b = objective.best_intercept(scores, state.b) if objective.free else state.b
         primal = objective.value_at(scores, beta, b)
-        dual = self._dual(objective, pieces, state.a, beta, scores)
+        dual = dual_value(objective, pieces, state.a, beta, scores)
         return Evaluation(beta, b, primal, dual, details=scores)
 
     def observe(self, objective: Objective, state: WorkingSetState, evaluation: Evaluation) -> None:
-        """Go on from the scores in double precision; end if no step was possible since the last ones."""
-        state.scores = np.array(evaluation.details)
+        """Go on from the scores in double precision, with all rows; end if no step was possible since the last ones."""
+        state.exact_scores, state.exact_beta = evaluation.details, evaluation.w
+        state.scores, state.dual = evaluation.details.copy(), evaluation.dual
+        if state.active.shape[0] < state.scores.shape[0]:
+            state.active, state.columns = np.arange(state.scores.shape[0]), None
         state.idle = 0 if state.moved else state.idle + 1
         state.finished = state.idle >= 2
 
     def iterate(self, objective: Objective, state: WorkingSetState) -> tuple[Vector, float]:
         """(β, b)."""
-        return coefficients(variables_of(objective), state.a), state.b
+        return coefficients(state.pieces, state.a), state.b
+
+
+@dataclass
+class Intercepts:
+    """F of the active rows."""
+
+    values: Vector  # of each piece
+    up: Vector  # the largest F of a row's variables by which β can grow; −inf: none
+    down: Vector  # the smallest F of those by which it can fall; inf: none
+
+
+def sample_of(objective: Objective) -> Objective:
+    """The same problem on one row in `ONE_IN`."""
+    data = objective.data
+    some = np.arange(0, data.shape[0], ONE_IN)
+    return objective.problem.on(data.subset(some), data.get(objective.y, some))
 
 
 def variables_of(objective: Objective) -> QuadraticPiece:
@@ -211,10 +323,46 @@ def variables_of(objective: Objective) -> QuadraticPiece:
     return pieces._replace(upper=upper, quadratic=quadratic)
 
 
+def bounds_of(objective: Objective, F: Intercepts) -> tuple[float, float]:
+    """max F by which β can grow, min F by which it can fall; a b that is not free is 0 here."""
+    high, low = float(F.up.max()), float(F.down.min())
+    return (high, low) if objective.free else (max(high, 0.0), min(low, 0.0))
+
+
 def coefficients(pieces: QuadraticPiece, a: Vector) -> Vector:
     """β = Σ σ A."""
     found: Vector = (pieces.sign * a).sum(axis=0)
     return found
+
+
+def dual_value(objective: Objective, pieces: QuadraticPiece, a: Vector, beta: Vector, scores: Vector) -> float:
+    """D."""
+    values = (a * (pieces.target - 0.5 * pieces.quadratic * a)).sum()
+    square = float(inner(beta, scores))
+    if objective.intercept == "penalized":
+        square += float(beta.sum()) ** 2
+    return float(objective.lam * (values - 0.5 * square))
+
+
+def piece_gaps(slope: Vector, a: Vector, upper: Vector, quadratic: Vector) -> Vector:
+    """max over 0 ≤ a' ≤ U of the growth of g(a' − a) − κ/2 (a' − a)², g the slope of D: P − D of each piece.
+
+    Examples
+    --------
+    >>> piece_gaps(np.array([2.0, -3.0]), np.array([0.5, 0.5]), np.ones(2), np.zeros(2))
+    array([1. , 1.5])
+    """
+    best = np.where(slope > 0.0, upper, 0.0)
+    inside = quadratic > 0.0
+    best = np.where(inside, np.clip(a + slope / np.where(inside, quadratic, 1.0), 0.0, upper), best)
+    step = best - a
+    found: Vector = step * (slope - 0.5 * quadratic * step)
+    return found
+
+
+def a_of(values: Vector, rows: Vector) -> Vector:
+    """The variables of some rows, piece by piece."""
+    return values[:, rows].ravel()
 
 
 def balanced(objective: Objective, pieces: QuadraticPiece, a: Vector) -> Vector:

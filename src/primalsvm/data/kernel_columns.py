@@ -1,0 +1,188 @@
+"""Columns of a kernel matrix in single precision, for solvers that use those of few rows, some of them often."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from primalsvm.compiled import kernel
+from primalsvm.data.blocks import Block, Vector
+from primalsvm.data.dense import Dense
+
+# Columns are kept if at least this many fit into the memory for them.
+LEAST_KEPT = 4096
+# Rows and points of a tile: its values stay in the cache while they are computed and used.
+TILE_ROWS, TILE_POINTS = 256, 1024
+
+
+class KernelColumns:
+    """Columns of a kernel matrix at the active rows, in single precision; the least recently used are dropped.
+
+    Of a matrix that is small, all of it, in double precision. Where too few columns fit into the memory that they may
+    take, none is kept: they are computed again in each use.
+
+    Parameters
+    ----------
+    matrix : the kernel matrix
+    active : numbers of the rows at which columns are needed, in increasing order
+    nbytes : memory for columns
+    """
+
+    def __init__(self, matrix: Any, active: Vector, nbytes: float) -> None:
+        m = matrix.shape[0]
+        self.matrix, self.active = matrix, active
+        self.computed = 0  # columns computed so far
+        self.whole = matrix.whole
+        if self.whole is not None:
+            return
+        capacity = int(nbytes / (4.0 * max(active.shape[0], 1)))
+        capacity = min(active.shape[0], capacity) if capacity >= LEAST_KEPT else 0
+        self.values = np.empty((capacity, active.shape[0]), np.float32)
+        self.place = np.full(m, -1)  # of the column of row i in `values`; −1: it is not kept
+        self.owner = np.full(capacity, -1)
+        self.used = np.zeros(capacity, np.int64)  # the time of the last use
+        self.time = 0
+        self.single = single_precision(matrix)
+        self.kernel, self.points = matrix.kernel.take(active), self.single
+        if active.shape[0] < m:
+            self.points = self.single.take(active)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether columns are kept."""
+        return self.whole is not None or self.values.shape[0] > 0
+
+    def between(self, numbers: Vector) -> Vector:
+        """k(xᵢ, xⱼ) of all pairs of some active rows."""
+        if self.whole is not None:
+            found: Vector = self.whole
+            return found if numbers.shape[0] == found.shape[0] else found[np.ix_(numbers, numbers)]
+        out = np.empty((numbers.shape[0], numbers.shape[0]))
+        place = self.place[numbers]
+        kept = np.flatnonzero(place >= 0)
+        gather(self.values, place[kept], np.searchsorted(self.active, numbers), kept, out)
+        others = np.flatnonzero(place < 0)
+        if others.size:
+            kernel, points = self.matrix.kernel.take(numbers), self.single.take(numbers)
+            parts = [(part,) for part in np.array_split(others, self.matrix.threads.size)]
+
+            def compute(part: Vector) -> None:
+                if part.size:
+                    out[part] = kernel.between(self._rows(numbers[part]), points)
+
+            self._in_threads(compute, parts)
+        return out
+
+    def restrict(self, places: Vector) -> "KernelColumns":
+        """The columns at some of the active rows only, given by their places; what is kept stays so."""
+        other = copy(self)
+        other.active = self.active[places]
+        other.kernel, other.points = self.matrix.kernel.take(other.active), self.single.take(other.active)
+        other.values = np.empty((self.values.shape[0], places.shape[0]), np.float32)
+        there = np.flatnonzero(self.owner >= 0)
+        gather(self.values, there, places, there, other.values)
+        return other
+
+    def add(self, numbers: Vector, coefficients: Vector, out: Vector) -> None:
+        """out[i] += Σⱼ coefficientⱼ k(xⱼ, xᵢ) at the active rows i, summed in double precision."""
+        threads = self.matrix.threads
+        if self.whole is not None:
+            values, places = self.whole, numbers
+        elif self.values.shape[0] >= 2 * numbers.shape[0]:
+            values, places = self.values, self._places(numbers)
+        else:
+            self._add_computed(numbers, coefficients, out)
+            return
+        threads.run(
+            lambda start, stop: add_lines(values, places, coefficients, start, stop, out),
+            list(threads.ranges(out.shape[0])),
+        )
+
+    def _places(self, numbers: Vector) -> Vector:
+        """The places of some columns in `values`; those that are missing are computed."""
+        self.time += 1
+        place = self.place[numbers]
+        self.used[place[place >= 0]] = self.time
+        missing = numbers[place < 0]
+        if missing.size:
+            oldest = np.argpartition(self.used, missing.size - 1)[: missing.size]
+            dropped = self.owner[oldest]
+            self.place[dropped[dropped >= 0]] = -1
+            self.owner[oldest], self.place[missing], self.used[oldest] = missing, oldest, self.time
+            self.computed += missing.size
+
+            def keep(i: int, j: int, values: Vector) -> None:
+                self.values[oldest[i : i + values.shape[0]], j : j + values.shape[1]] = values
+
+            self._for_tiles(missing, keep)
+        return self.place[numbers]
+
+    def _add_computed(self, numbers: Vector, coefficients: Vector, out: Vector) -> None:
+        self.computed += numbers.shape[0]
+
+        def add(i: int, j: int, values: Vector) -> None:
+            n, width = values.shape
+            add_lines(values, np.arange(n), coefficients[i : i + n], 0, width, out[j : j + width])
+
+        self._for_tiles(numbers, add)
+
+    def _for_tiles(self, numbers: Vector, use: Callable[..., None]) -> None:
+        """`use(i, j, values)` for the tiles of the columns of some rows; the threads share the active rows."""
+
+        def work(start: int, stop: int) -> None:
+            for i in range(0, numbers.shape[0], TILE_ROWS):
+                rows = self._rows(numbers[i : i + TILE_ROWS])
+                for j in range(start, stop, TILE_POINTS):
+                    some = slice(j, min(j + TILE_POINTS, stop))
+                    use(i, j, self.kernel.take(some).between(rows, self.points.take(some)))
+
+        self._in_threads(work, list(self.matrix.threads.ranges(self.active.shape[0])))
+
+    def _rows(self, numbers: Vector) -> Block:
+        """Some rows in single precision."""
+        if self.single.columns.shape[0] and not self.matrix.rows.sparse:
+            return Dense(np.ascontiguousarray(self.single.columns[:, numbers].T))
+        block: Block = self.matrix.rows.take(numbers)
+        return block
+
+    def _in_threads(self, work: Callable[..., None], parts: Any) -> None:
+        threads = self.matrix.threads
+        with threads.blas_limited(working=True):
+            threads.run(work, parts)
+
+
+def single_precision(matrix: Any) -> Any:
+    """The points in single precision; those of a shift-invariant kernel are centred, for less rounding."""
+    points = matrix.points
+    columns = np.empty(points.columns.shape, np.float32)
+    if matrix.kernel.shift_invariant and not matrix.rows.sparse:
+        centre = points.columns.mean(axis=1)
+        for j in range(columns.shape[0]):
+            np.subtract(points.columns[j], centre[j], out=columns[j], casting="same_kind")
+    else:
+        columns[:] = points.columns
+    return type(points)(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
+
+
+@kernel
+def gather(values, places, positions, lines, out):  # type: ignore[no-untyped-def]  # compiled
+    """out[lines[a], b] = values[places[a], positions[b]]."""
+    for a in range(places.shape[0]):
+        source = values[places[a]]
+        target = out[lines[a]]
+        for b in range(positions.shape[0]):
+            target[b] = source[positions[b]]
+
+
+@kernel
+def add_lines(values, places, coefficients, start, stop, out):  # type: ignore[no-untyped-def]  # compiled
+    """out[i] += Σⱼ coefficientⱼ · values[placeⱼ, i] for start ≤ i < stop, in double precision."""
+    for first in range(start, stop, 1024):
+        last = min(first + 1024, stop)
+        part = out[first:last]
+        for j in range(places.shape[0]):
+            c = coefficients[j]
+            line = values[places[j], first:last]
+            for i in range(part.shape[0]):
+                part[i] += c * line[i]
