@@ -420,7 +420,9 @@ def mean_row(data: Dataset) -> MeanRow:
     mean = float(data.reduce(sums.weighted_sum, data.weights, scores)) / total  # ⟨x̄, x̄⟩, also with kernel rows
     spread = math.sqrt(data.reduce(partial(sums.centred_squares, mean), data.weights, scores) / total)
     rows = float(data.squared_norms().mean())
-    return MeanRow(rows if sampled else max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows)
+    return MeanRow(
+        rows if sampled else max(mean, 0.0), max(spread, LEAST_SPREAD * mean, LEAST_SCORE * rows) or 1.0, rows
+    )
 
 
 def check_signs(y: Vector) -> None:

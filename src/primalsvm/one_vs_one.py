@@ -68,7 +68,7 @@ class PairObjectives:
                 return self._kept[k]
         rows = self.rows(k)
         y = np.where(self.codes[rows] == self.pairs[k][0], 1.0, -1.0)
-        objective = self.problems[k].on(self.data.subset(rows), y)
+        objective = self.problems[k].on(self.data.restricted(rows), y)
         with self._lock:
             return self._kept.setdefault(k, objective)
 

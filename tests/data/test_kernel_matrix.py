@@ -18,8 +18,13 @@ ROW = 8 * M  # bytes
 class Counted:
     """A kernel that counts the rows it is asked for."""
 
+    by_products = shift_invariant = False
+
     def __init__(self):
         self.rows = 0
+
+    def take(self, chosen):
+        return self
 
     def between(self, rows, points):
         self.rows += rows.shape[0]
@@ -35,8 +40,36 @@ def matrix(budget, threads=ALONE):
 def test_rows_within_the_budget_are_computed_once(kept, computed):
     kernel, data = matrix(kept * ROW)
     for _ in range(2):
-        np.testing.assert_allclose(data.scores(np.ones(M)), K.sum(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(data.take(np.arange(M)).values, K, rtol=1e-12)
     assert kernel.rows == computed
+
+
+def test_scores_visit_the_support_vectors_alone():
+    asked = []
+
+    class Kernel(Counted):
+        def between(self, rows, points):
+            asked.append(points.columns.shape[1])
+            return super().between(rows, points)
+
+    data = KernelMatrix(Kernel(), as_block(X), as_points(X), 0.0, EQUAL_WEIGHTS, ALONE)
+    w = np.zeros(M)
+    w[[3, 8]] = 1.0, -2.0
+    np.testing.assert_allclose(data.scores(w), K[:, 3] - 2.0 * K[:, 8], rtol=1e-12, atol=1e-14)
+    assert set(asked) == {2}
+
+
+def test_a_small_matrix_is_computed_once_as_a_whole():
+    kernel, data = matrix(M * ROW)
+    np.testing.assert_allclose(data.whole, K, rtol=1e-12)
+    few = np.array([5, 1, 30])
+    part = data.restricted(few)
+    np.testing.assert_allclose(part.whole, K[np.ix_(few, few)], rtol=1e-12)
+    np.testing.assert_allclose(
+        part.scores(np.array([1.0, 0.0, 2.0])), K[np.ix_(few, few)] @ [1.0, 0.0, 2.0], rtol=1e-12
+    )
+    assert kernel.rows == M
+    assert matrix(M * ROW - 1)[1].whole is None  # beyond the budget
 
 
 def test_the_first_rows_that_were_asked_for_are_kept():
@@ -53,11 +86,11 @@ def test_the_first_rows_that_were_asked_for_are_kept():
 
 def test_other_weights_and_threads_share_what_is_kept():
     kernel, data = matrix(M * ROW)
-    data.scores(np.ones(M))
+    data.take(np.arange(M))
     weighted = data.with_weights(Weights(np.arange(1.0, M + 1), 1))
     assert weighted.total_weight == M * (M + 1) / 2
     with ThreadPool(2) as threads:
-        np.testing.assert_allclose(weighted.with_threads(threads).scores(np.ones(M)), K.sum(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(weighted.with_threads(threads).take(np.arange(M)).values, K, rtol=1e-12)
     assert kernel.rows == M
 
 

@@ -185,6 +185,10 @@ class Dataset(ABC):
         """The rows with these numbers, in memory, with their weights."""
         raise NotImplementedError(f"the rows of {type(self).__name__} cannot be taken one by one")
 
+    def restricted(self, numbers: Vector) -> "Dataset":
+        """The rows with these numbers as a training set of their own: of a kernel matrix, their columns only."""
+        return self.subset(numbers)
+
     def find(self, handle: Handle) -> Vector:
         """The numbers of the rows whose entry is not zero."""
         raise NotImplementedError(f"the rows of {type(self).__name__} have no numbers")

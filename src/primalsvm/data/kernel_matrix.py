@@ -92,7 +92,7 @@ class KernelMatrix(Computed):
     def kernel_columns(self, active: Vector, nbytes: float) -> "KernelColumns":
         return KernelColumns(self, active, nbytes)
 
-    def subset(self, numbers: Vector) -> "KernelMatrix":
+    def restricted(self, numbers: Vector) -> "KernelMatrix":
         found = KernelMatrix(
             self.kernel.take(numbers), self.rows.take(numbers), self.points.take(numbers), self.budget,
             self.weights.take(numbers), self.threads,

@@ -94,7 +94,7 @@ class WorkingSets:
     cache_bytes: float | None = None
     shrinking: bool = True
     name: ClassVar[str] = "working_sets"
-    traits: ClassVar[Traits] = Traits("passes")
+    traits: ClassVar[Traits] = Traits("passes", precise=True)
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> WorkingSetState:
         """A = 0, or that of a previous state of as many rows; in the one-class problem the first rows share ν/λ."""
@@ -137,7 +137,7 @@ class WorkingSets:
         sample = self.advance(state.sample_objective, state.sample)
         state.epoch += (sample.epoch - state.sample.epoch) / ONE_IN
         state.sample = sample
-        if sample.estimate <= SAMPLE_GAP or not sample.moved:
+        if sample.sample is None and (sample.estimate <= SAMPLE_GAP or not sample.moved):
             pieces = sample.pieces
             bounded = np.count_nonzero((sample.a == pieces.upper) & (sample.a > 0.0))
             if bounded >= BOUNDED_SHARE * np.count_nonzero(sample.a):
@@ -310,7 +310,7 @@ def sample_of(objective: Objective) -> Objective:
     """The same problem on one row in `ONE_IN`."""
     data = objective.data
     some = np.arange(0, data.shape[0], ONE_IN)
-    return objective.problem.on(data.subset(some), data.get(objective.y, some))
+    return objective.problem.on(data.restricted(some), data.get(objective.y, some))
 
 
 def variables_of(objective: Objective) -> QuadraticPiece:
@@ -318,7 +318,7 @@ def variables_of(objective: Objective) -> QuadraticPiece:
     data = objective.data
     scale = data.weight_array() / (objective.lam * objective.total)
     pieces = pieces_of(objective.loss, data.to_array(objective.y))
-    upper = np.where(scale > 0.0, scale * pieces.upper, 0.0)
+    upper = np.multiply(scale, pieces.upper, out=np.zeros(pieces.upper.shape), where=scale > 0.0)
     quadratic = np.divide(pieces.quadratic, scale, out=np.zeros(pieces.quadratic.shape), where=scale > 0.0)
     return pieces._replace(upper=upper, quadratic=quadratic)
 

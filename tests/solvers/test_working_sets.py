@@ -1,0 +1,192 @@
+"""Exact kernel machines: against the interior-point method, LIBSVM, and a transcription in NumPy."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sklearn.svm
+
+from primalsvm.data import EQUAL_WEIGHTS, KernelMatrix, ThreadPool, Weights, as_block, as_dataset, kernel_matrix
+from primalsvm.data import kernel_columns as columns_file
+from primalsvm.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    OneSided,
+    Pinball,
+    SmoothedHinge,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from primalsvm.maps.kernels import Gaussian, Linear, as_points
+from primalsvm.objective import Problem
+from primalsvm.solvers import working_sets
+from primalsvm.solvers.drive import drive
+from primalsvm.solvers.interior_point import InteriorPoint
+from primalsvm.solvers.protocol import Run
+from primalsvm.solvers.several import Several, Single
+from primalsvm.solvers.smo import pair_steps
+from primalsvm.solvers.stops import Stops
+from primalsvm.solvers.working_sets import WorkingSets
+
+M = 300
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(M, 6)) + 0.3
+NUMBERS = X @ RNG.normal(size=6) + 0.5 * RNG.normal(size=M)
+SIGNS = np.where(NUMBERS > 0, 1.0, -1.0)
+SIGNS[::9] *= -1.0
+WEIGHTS = Weights(RNG.integers(0, 4, M).astype(float), 1)
+WEIGHTS.values[:2] = 1.0
+
+
+def rows_of(kernel, rows=X, weights=EQUAL_WEIGHTS, threads=None, budget=1e9):
+    points = as_points(np.asarray(rows, float))
+    return KernelMatrix(kernel, as_block(rows), points, budget, weights, threads or ThreadPool(1))
+
+
+def solve(problem, data, y, tol=1e-3, **options):
+    (found,) = drive(Single(problem.on(data, y)), Several(WorkingSets(**options)), Stops(tol))
+    return found
+
+
+PROBLEMS = [
+    *(Problem(loss, 1e-2, intercept) for loss in (Hinge(), SquaredHinge(), SmoothedHinge(0.5))
+      for intercept in ("none", "penalized", "free")),
+    *(Problem(loss, 1e-2, intercept) for loss in (EpsilonInsensitive(0.2), SquaredEpsilonInsensitive(0.2), Pinball(0.7))
+      for intercept in ("none", "free")),
+    Problem(OneSided(), 0.2, "free", 0.2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("weights", [EQUAL_WEIGHTS, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=repr)
+def test_the_optimum_is_that_of_the_interior_point_method(problem, weights):
+    y = SIGNS if problem.loss.is_classification else np.zeros(M) if problem.nu else NUMBERS
+    rows = X + 3.0 if problem.nu else X  # off the origin
+    (truth,) = drive(Single(problem.on(as_dataset(rows, weights.array(M)), y)), Several(InteriorPoint()), Stops(1e-9))
+    found = solve(problem, rows_of(Linear(), rows, weights), y, 1e-9)
+    assert found.certificate.relative_gap <= 1e-9 and truth.certificate.relative_gap <= 1e-9
+    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=1e-8)
+    np.testing.assert_allclose(rows.T @ found.w, truth.w, atol=1e-5)
+    assert found.b == pytest.approx(truth.b, abs=1e-4)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+def test_scores_are_those_of_libsvm(C):
+    found = solve(Problem(Hinge(), 1.0 / (C * M), "free"), rows_of(Gaussian(0.2)), SIGNS, 1e-9)
+    peer = sklearn.svm.SVC(C=C, gamma=0.2, tol=1e-9).fit(X, SIGNS)
+    scores = np.asarray(rows_of(Gaussian(0.2)).scores(found.w)) + found.b
+    np.testing.assert_allclose(scores, peer.decision_function(X), atol=1e-5 * max(1.0, C**0.5))
+    np.testing.assert_array_equal(np.flatnonzero(found.w), np.sort(peer.support_))
+
+
+def in_columns(monkeypatch, kept):
+    """Have no matrix computed as a whole; with `kept` false, have columns computed again in each use."""
+    monkeypatch.setattr(kernel_matrix, "WHOLE", 0)
+    monkeypatch.setattr(columns_file, "LEAST_KEPT", 64 if kept else 10**9)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shrinking", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("problem", [PROBLEMS[2], PROBLEMS[1], PROBLEMS[10], PROBLEMS[-1]], ids=repr)
+def test_small_sets_and_columns_in_single_precision_reach_the_same_optimum(
+    monkeypatch, problem, kept, shrinking, threads
+):
+    y = SIGNS if problem.loss.is_classification else np.zeros(M) if problem.nu else NUMBERS
+    truth = solve(problem, rows_of(Gaussian(0.2)), y, 1e-9)
+    in_columns(monkeypatch, kept)
+    with ThreadPool(threads) as pool:
+        data = rows_of(Gaussian(0.2), threads=pool)
+        (found,) = drive(Single(problem.on(data, y)), Several(WorkingSets(size=32, shrinking=shrinking)), Stops(1e-7))
+    assert found.certificate.relative_gap <= 1e-7
+    assert found.certificate.dual <= truth.certificate.primal + 1e-9 * abs(truth.certificate.primal)
+    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_many_rows_start_from_a_sample(monkeypatch, noise):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(1200, 3))
+    y = np.where(rows[:, 0] * rows[:, 1] > 0, 1.0, -1.0) * np.where(rng.random(1200) < noise, -1.0, 1.0)
+    problem = Problem(Hinge(), 1e-2 if noise else 1e-4, "free")
+    truth = solve(problem, rows_of(Gaussian(1.0), rows), y, 1e-8)
+    monkeypatch.setattr(working_sets, "SAMPLED_ROWS", 500)
+    begun = []
+    begin_at = WorkingSets._begin_at
+    monkeypatch.setattr(WorkingSets, "_begin_at", lambda *given: (begun.append(given[3].shape[1]), begin_at(*given)))
+    found = solve(problem, rows_of(Gaussian(1.0), rows), y, 1e-6, size=128)
+    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-6)
+    assert (1200 in begun) == (noise > 0.0)  # where most support vectors are at the bound
+
+
+def test_a_state_goes_on_after_pickling_to_the_same_bits(monkeypatch):
+    in_columns(monkeypatch, True)
+    objective = PROBLEMS[2].on(rows_of(Gaussian(0.2)), SIGNS)
+    solver = WorkingSets(size=32)
+    first = solver.start(objective, Run(1e-6, True, 100, 0))
+    for _ in range(3):
+        first = solver.advance(objective, first)
+    second = pickle.loads(pickle.dumps(first))
+    for _ in range(3):
+        first, second = solver.advance(objective, first), solver.advance(objective, second)
+    np.testing.assert_array_equal(first.a, second.a)
+    assert first.estimate == second.estimate
+
+
+def test_a_warm_start_takes_fewer_steps():
+    data = rows_of(Gaussian(0.2))
+    problem = Problem(Hinge(), 1e-3, "free")
+    cold = solve(problem, data, SIGNS, 1e-6)
+    (warm,) = drive(
+        Single(replace(problem, lam=1.1e-3).on(data, SIGNS)),
+        Several(WorkingSets()), Stops(1e-6), start=[cold.state],
+    )  # fmt: skip
+    assert warm.n_steps < 0.5 * cold.n_steps and warm.certificate.relative_gap <= 1e-6
+
+
+def test_what_it_is_not_for_is_refused():
+    from primalsvm.losses import Logistic
+
+    with pytest.raises(ValueError, match="piecewise quadratic"):
+        solve(Problem(Logistic(), 1e-2), rows_of(Linear()), SIGNS)
+    with pytest.raises(ValueError, match="rows of a kernel matrix"):
+        solve(Problem(Hinge(), 1e-2), as_dataset(X), SIGNS)
+
+
+def plain_pair_steps(K, sign, upper, a, F, least, most):
+    """`pair_steps` of the hinge, as in the paper."""
+    a, F = a.copy(), F.copy()
+    for step in range(most):
+        up = np.where(np.where(sign > 0, a < upper, a > 0), F, -np.inf)
+        down = np.where(np.where(sign > 0, a > 0, a < upper), F, np.inf)
+        i = int(np.argmax(up))
+        if up[i] - down.min() <= least:
+            return a, F, step
+        q = np.maximum(K[i, i] + np.diag(K) - 2.0 * K[i], 1e-12)
+        gain = np.where(down < up[i], (up[i] - down) ** 2 / q, 0.0)
+        j = int(np.argmax(gain))
+        t = min(
+            (F[i] - F[j]) / q[j], upper[i] - a[i] if sign[i] > 0 else a[i], a[j] if sign[j] > 0 else upper[j] - a[j]
+        )
+        a[i] += sign[i] * t
+        a[j] -= sign[j] * t
+        F -= t * (K[i] - K[j])
+    return a, F, most
+
+
+@pytest.mark.parametrize("upper", [0.5, 1e3])
+def test_pair_steps_are_those_of_the_paper(upper):
+    K = Gaussian(0.2).between(as_block(X[:60]), as_points(X[:60]))
+    sign = SIGNS[:60]
+    a, F = np.zeros(60), sign.copy()
+    bound = np.full(60, upper)
+    expected_a, expected_F, steps = plain_pair_steps(K, sign, bound, a, F, 1e-6, 10_000)
+    taken = pair_steps(K, None, sign, np.zeros(60), bound, a, F, 1e-6, 10_000)
+    assert abs(taken - steps) <= 0.05 * steps  # rounding may swap equal gains
+    np.testing.assert_allclose(a, expected_a, atol=1e-4 * upper)
+    np.testing.assert_allclose(F, expected_F, atol=1e-4)
+    rows = np.arange(60)
+    again = np.zeros(60)
+    assert pair_steps(K, rows, sign, np.zeros(60), bound, again, sign.copy(), 1e-6, 10_000) == taken
+    np.testing.assert_array_equal(again, a)
