@@ -49,7 +49,7 @@ def ours(one: Task, seed: int) -> dict[str, float]:
         "seconds": seconds,
         "error": float(np.mean(model.predict(one.X_test) != one.y_test)),
         "gap": model.certificate_.relative_gap,
-        "components": model.coef_.shape[1],
+        "components": model.feature_coef_.shape[1],
         "steps": model.n_steps_,
     }
 

@@ -22,11 +22,21 @@ from benchmarks.common import Promise, Table
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
-PACKAGES = ("primalsvm", "numpy", "scipy", "numba", "scikit-learn", "snapml", "liblinear-official")
+PACKAGES = (
+    "primalsvm",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "snapml",
+    "liblinear-official",
+    "scikit-learn-intelex",
+)
 TITLES = {
     "linear": "Time to accuracy",
     "defaults": "Fits with the defaults",
     "kernel": "Kernel SVMs",
+    "exact_kernels": "Exact kernel machines",
     "exact": "High accuracy on dense features",
     "paths": "Regularisation paths",
     "passes": "One pass",
