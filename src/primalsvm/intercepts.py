@@ -35,8 +35,8 @@ def best_intercept(
 ) -> float:
     """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + linear · b.
 
-    Of an interval of minimisers it is the middle, or the upper end if there is no lower one. What is 0 up to rounding is
-    exactly 0.
+    Of an interval of minimisers it is the middle, or the upper end if there is no lower one. What is 0 up to rounding
+    is exactly 0.
 
     It is found by bisection around a `guess` (NaN: without one), first on all rows, then on those in the
     bracket.

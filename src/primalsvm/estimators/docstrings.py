@@ -51,7 +51,8 @@ tol : float, default=1e-3
     Relative duality gap at which to stop; with a kernel, that of the problem in the mapped features. Small problems are
     solved to 1e-10.
 max_iter : int or None, default=None
-    Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
+    Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or
+    two), whichever comes last.
 max_seconds : float or None, default=None
     Maximum number of seconds of solving.
 fit_intercept : bool, default=True
