@@ -38,6 +38,7 @@ class Encoded:
     objective: Any = None  # of the only problem; None: it follows from data, problem and Y
     solver: Any = None  # replaces the parameter `solver` of the estimator
     pairs: list[tuple[int, int]] | None = None  # of classes, one-vs-one; None: each class has a problem
+    score_unit: float = 1.0  # the scores of the fitted model are those of the solution times this
 
     @property
     def count(self) -> int:
@@ -94,7 +95,8 @@ class Classes:
     @property
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes that give the meaning of scores."""
-        return {"classes_": self.classes, "multilabel_": False}
+        weights = np.ones(len(self.classes)) if self.weights is None else self.weights
+        return {"classes_": self.classes, "multilabel_": False, "class_weight_": weights}
 
     def expand(self, W: Vector, b: Vector, certificates: list[Any]) -> tuple[Vector, Vector, list[Any]]:
         """The same, as every class has a problem."""

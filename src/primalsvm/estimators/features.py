@@ -27,7 +27,7 @@ from primalsvm.estimators.transformers import (
     points_of,
 )
 from primalsvm.maps.features import mapped_dataset, stream_features
-from primalsvm.maps.kernels import Precomputed
+from primalsvm.maps.kernels import Precomputed, is_positive_definite
 from primalsvm.maps.nystroem import KernelValues
 from primalsvm.memory import check_fits
 from primalsvm.one_vs_one import class_pairs
@@ -48,6 +48,7 @@ VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (meas
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
+MEGABYTE = 2.0**20
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -60,6 +61,7 @@ class LinearFeatures:
 
     reads_files: bool = True
     scalable: ClassVar[bool] = True
+    certifies: ClassVar[bool] = True
     unit_length: ClassVar[bool] = False
     stream_solver: ClassVar[Any] = Pegasos()
 
@@ -152,6 +154,8 @@ class KernelFeatures:
         if is_exact(estimator) or (is_automatic(estimator) and suits_exact(estimator, rows, encoded)):
             if is_precomputed(estimator.kernel) and m != n:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
+            if is_precomputed(estimator.kernel) and hasattr(rows.matrix, "tocsr"):
+                raise TypeError("Sparse precomputed kernels are not supported: K must be a dense matrix")
             check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
             kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
             return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, np.dtype(np.float64)))
@@ -192,7 +196,9 @@ class MappedRows:
     parameters: dict[str, Any]  # that the map was made with
     feature_map: Any
     landmarks: Any  # of the map, or None
+    gamma: float | None  # of the kernel; None: it has none
     precision: np.dtype[Any]  # of the features
+    certifies: ClassVar[bool] = True  # features are of a kernel without negative eigenvalues, if need be another one
 
     @property
     def unit_length(self) -> bool:
@@ -231,6 +237,8 @@ class MappedRows:
         found = {"feature_map_": self.feature_map, "feature_coef_": np.vstack(vectors)}
         if self.landmarks is not None:
             found["landmarks_"] = self.landmarks
+        if self.gamma is not None:
+            found["gamma_"] = self.gamma
         if hasattr(self.feature_map, "expansion"):
             found["landmark_coef_"] = np.vstack([self.feature_map.expansion(w) for w in vectors])
         return found
@@ -258,7 +266,10 @@ def mapped_rows(
         approximation.set_params(landmarks="kmeans")
         weight = margin_landmark_weights(approximation, encoded.problem, X, encoded.data, encoded.Y[:, 0], seed, weight)
     feature_map, landmarks = approximation.build(X, data.block, precision, seed, weight)
-    return MappedRows(parameters, feature_map, landmarks, precision)
+    gamma = approximation.get_params(deep=False).get("gamma")
+    kernel = getattr(feature_map, "kernel", None)
+    gamma = getattr(kernel, "gamma", None) if kernel is not None else gamma
+    return MappedRows(parameters, feature_map, landmarks, gamma, precision)
 
 
 def approximation_of(estimator: Any) -> Any:
@@ -308,6 +319,10 @@ class KernelMatrixRows:
     kernel: Any
     points: Any  # the training rows as points of the kernel
 
+    @property
+    def certifies(self) -> bool:
+        return is_positive_definite(self.kernel)
+
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         return Several(exact_solver(estimator))
 
@@ -348,7 +363,10 @@ class KernelMatrixRows:
             "feature_coef_": W[:, support],
             "support_": support.astype(np.int32),
             "n_support_": counts.astype(np.int32),
+            "sparse_fit_": hasattr(self.X, "tocsr"),
         }
+        if hasattr(kernel, "gamma"):
+            found["gamma_"] = kernel.gamma
         if encoded is not None and encoded.pairs is not None:
             found["multiclass_"] = "ovo"
         return found
@@ -385,7 +403,8 @@ def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:
     """The solver of an exact kernel machine."""
     given = estimator.solver
     if isinstance(given, str) and given in ("auto", "working_sets"):
-        return WorkingSets()
+        cache_bytes = None if estimator.cache_size is None else MEGABYTE * float(estimator.cache_size)
+        return WorkingSets(cache_bytes=cache_bytes, shrinking=bool(estimator.shrinking))
     if isinstance(given, WorkingSets):
         return given
     solver = Pegasos() if isinstance(given, str) and given == "pegasos" else given

@@ -26,6 +26,8 @@ class LinearSVC(Classifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
         The classes, or the numbers of the labels.
+    class_weight_ : ndarray of shape (n_classes,)
+        The weights of the classes; without labels and streams.
     multilabel_ : bool
         Whether y had several columns.
     certificate_ : Certificate or None
@@ -67,15 +69,19 @@ class LinearSVC(Classifier):
         *,
         C: float = 1.0,
         lam: float | None = None,
+        penalty: Literal["l2"] = "l2",
         loss: str | Loss = "hinge",
+        dual: bool | Literal["auto"] = "auto",
         solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         max_seconds: float | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        multi_class: Literal["ovr"] = "ovr",
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        probability: bool | Literal["sigmoid", "isotonic"] = False,
+        probability: bool | Literal["sigmoid", "isotonic", "deprecated"] = False,
         certify: bool = True,
         warm_start: bool = False,
         early_stopping: bool = False,

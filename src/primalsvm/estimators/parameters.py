@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.memory import available
 from primalsvm.objective import Intercept
-from primalsvm.options import check_number
+from primalsvm.options import check_choice, check_number
 from primalsvm.solvers.stops import Stops
 
 NONE = type(None)
@@ -26,8 +26,13 @@ KINDS: dict[str, tuple[type, ...]] = {
     "validation_fraction": (Real,),
     "n_jobs": (Integral, NONE),
     "memory": (Real, NONE),
+    "cache_size": (Real, NONE),
+    "intercept_scaling": (Real,),
 }
-SWITCHES = ("fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping")
+UNLIMITED = -1  # the value of max_iter that means no limit in scikit-learn
+SWITCHES = (
+    "fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping", "shrinking", "break_ties",
+)  # fmt: skip
 
 
 def store_parameters(estimator: Any, given: dict[str, Any]) -> None:
@@ -58,8 +63,34 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"n_iter_no_change must be at least 1, got {given['n_iter_no_change']!r}")
     if given.get("early_stopping") and not 0 < given["validation_fraction"] < 1:
         raise ValueError(f"validation_fraction must lie between 0 and 1, got {given['validation_fraction']!r}")
+    check_number("cache_size", given.get("cache_size"), 0.0, open_low=True, none=True)
+    if "decision_function_shape" in given:
+        check_choice("decision_function_shape", given["decision_function_shape"], ("ovr", "ovo"))
+    check_linear(given)
     estimator._task.check_parameters(estimator)
     estimator._features.check_parameters(estimator)
+
+
+def check_linear(given: dict[str, Any]) -> None:
+    """Raise an error for those parameters of scikit-learn's linear estimators that have no meaning here."""
+    if given.get("penalty", "l2") != "l2":
+        raise ValueError(
+            f"penalty={given['penalty']!r}: the problem has the penalty 'l2' only, and 'l1' is another one"
+        )
+    if given.get("multi_class", "ovr") != "ovr":
+        raise ValueError(
+            f"multi_class={given['multi_class']!r}: several classes are solved one against the rest, 'ovr'; "
+            "'crammer_singer' is another problem"
+        )
+    if not (isinstance(given.get("dual", True), bool | np.bool_) or given["dual"] == "auto"):
+        raise ValueError(f"dual must be True, False or 'auto', got {given['dual']!r}")
+    scaling = given.get("intercept_scaling", 1.0)
+    check_number("intercept_scaling", scaling, 0.0, open_low=True)
+    if scaling != 1.0 and given["fit_intercept"] and given["penalize_intercept"]:
+        raise ValueError(
+            f"intercept_scaling={scaling!r}: with penalize_intercept=True the constant feature is 1; a free intercept, "
+            "the default, is what a large intercept_scaling approaches"
+        )
 
 
 def lam_of(estimator: Any, total_weight: float) -> float:
@@ -77,7 +108,8 @@ def intercept_of(estimator: Any) -> Intercept:
 def stops_of(estimator: Any) -> Stops:
     """The stopping criteria."""
     patience = getattr(estimator, "n_iter_no_change", Stops.patience)
-    return Stops(estimator.tol, estimator.max_iter, estimator.max_seconds, estimator.certify, patience)
+    max_iter = None if estimator.max_iter == UNLIMITED else estimator.max_iter
+    return Stops(estimator.tol, max_iter, estimator.max_seconds, estimator.certify, patience)
 
 
 def memory_budget(estimator: Any) -> float:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import primalsvm
 from primalsvm.checkpoints import CheckpointWriter, check_solver, identity
 from primalsvm.data import Dataset, thread_pool
-from primalsvm.estimators.calibration import calibration_of
+from primalsvm.estimators.calibration import calibration_of, method_of
 from primalsvm.estimators.encoders import Classes, Encoded, Units
 from primalsvm.estimators.loading import Rows, load, validate
 from primalsvm.estimators.parameters import check_parameters, draw_seed, stops_of
@@ -24,7 +24,7 @@ from primalsvm.estimators.scaling import advice
 from primalsvm.estimators.warning import warn
 from primalsvm.objective import Objectives
 from primalsvm.one_vs_one import PairObjectives
-from primalsvm.solution import Certificate, Solution, Status
+from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.several import Single
@@ -73,10 +73,12 @@ def fit(
         if held_out is not None:
             validation = make_objectives(held_out, features.store(estimator, rows, held_out, "block", resources), units)
         start = starting_states(previous, features, units, training.count)
-        found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
+        found = constant_solution(training, data, stops)
+        if found is None:
+            found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
     solutions = found if units is None else [units.restore(one) for one in found]
-    fitted = fit_report(solutions) | decode(training, features, solutions)
-    if getattr(estimator, "probability", False) and fitted["status_"] is not Status.INTERRUPTED:
+    fitted = fit_report(estimator, solutions) | decode(training, features, solutions)
+    if method_of(getattr(estimator, "probability", None)) and fitted["status_"] is not Status.INTERRUPTED:
         fitted |= calibrate(estimator, rows, fitted)
     fitted |= source_attributes(loaded, fitted) if is_source(X) else {}
     states = [one.state for one in found] if estimator.warm_start else None
@@ -174,11 +176,37 @@ def solve(
         )  # fmt: skip
 
 
+def constant_solution(encoded: Encoded, data: Dataset, stops: Stops) -> list[Solution] | None:
+    """If all targets are equal and the intercept is free: w = 0 and b = 0, which is y, with P = D = 0."""
+    problem = encoded.problem
+    if encoded.decoder is not None or encoded.objective is not None or problem.nu or problem.intercept != "free":
+        return None
+    if np.ptp(encoded.Y[encoded.data.weight_array() > 0]) > 0.0 or problem.loss.value(0.0, 0.0) != 0.0:
+        return None
+    trace = Trace()
+    trace.append(0.0, 0, 0.0, 0.0, 0.0)
+    return [
+        Solution(
+            w=np.zeros(data.shape[1]),
+            b=0.0,
+            certificate=Certificate.of(0.0, 0.0) if stops.certify else None,
+            status=Status.CONVERGED,
+            message="all targets are equal",
+            trace=trace.array(),
+            n_epochs=0.0,
+            n_steps=0,
+            seconds=0.0,
+            solver=None,
+            state=None,
+        )
+    ]
+
+
 def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]) -> dict[str, Any]:
     """The fitted attributes of the model."""
-    vectors = [solution.w for solution in solutions]
-    b = np.array([solution.b for solution in solutions])
-    certificates = [solution.certificate for solution in solutions]
+    vectors = [encoded.score_unit * solution.w for solution in solutions]
+    b = encoded.score_unit * np.array([solution.b for solution in solutions])
+    certificates = [solution.certificate if features.certifies else None for solution in solutions]
     fitted: dict[str, Any] = {"certificate_": total_certificate(certificates)}
     if encoded.decoder is not None:
         fitted |= encoded.decoder.attributes
@@ -200,14 +228,15 @@ def calibrate(estimator: Any, rows: Rows, fitted: dict[str, Any]) -> dict[str, A
     return {"calibration_": found}
 
 
-def fit_report(solutions: list[Solution]) -> dict[str, Any]:
+def fit_report(estimator: Any, solutions: list[Solution]) -> dict[str, Any]:
     """The fitted attributes that report on the fit."""
+    epochs = [max(1, int(np.ceil(one.n_epochs))) for one in solutions]
     worst = max(solutions, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
     return {
         "history_": solutions[0].trace if len(solutions) == 1 else join_traces([one.trace for one in solutions]),
         "status_": worst.status,
         "solver_": solutions[0].solver,
-        "n_iter_": max(1, *(int(np.ceil(one.n_epochs)) for one in solutions)),
+        "n_iter_": np.array(epochs, np.int32) if estimator._n_iter_is_array else max(epochs),
         "n_steps_": sum(one.n_steps for one in solutions),
     }
 

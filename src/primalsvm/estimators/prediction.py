@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.data import as_block, thread_pool
-from primalsvm.estimators.expansion import one_vs_rest_scores
+from primalsvm.estimators.expansion import one_vs_rest_scores, pair_votes
 from primalsvm.estimators.loading import check_matrix
 from primalsvm.one_vs_one import class_pairs
 from primalsvm.sources.opening import is_source
@@ -61,6 +61,13 @@ def class_scores(classifier: Any, scores: Scores) -> Scores:
     return one_vs_rest_scores(scores, class_pairs(count), count)
 
 
+def pair_scores(classifier: Any, scores: Scores) -> Scores:
+    """A score for each pair of more than two classes; of one-vs-rest problems, the difference of the two scores."""
+    if is_one_vs_one(classifier) or scores.ndim == 1 or classifier.multilabel_:
+        return scores
+    return np.stack([scores[:, i] - scores[:, j] for i, j in class_pairs(scores.shape[1])], axis=1)
+
+
 def is_one_vs_one(classifier: Any) -> bool:
     """Whether there is a problem for each pair of classes."""
     return getattr(classifier, "multiclass_", "ovr") == "ovo"
@@ -71,8 +78,11 @@ def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
     if classifier.multilabel_:
         return (scores > 0).astype(int)
     if is_one_vs_one(classifier):
-        scores = class_scores(classifier, scores)
-        scores = scores if getattr(classifier, "break_ties", False) else scores.round()  # the votes alone
+        if getattr(classifier, "break_ties", False):
+            scores = class_scores(classifier, scores)
+        else:  # as in LIBSVM a score of 0 is a vote for the second class, unlike in the scores of classes
+            count = len(classifier.classes_)
+            scores = pair_votes(scores > 0.0, class_pairs(count), count)
     codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
     classes: npt.NDArray[Any] = classifier.classes_[codes]
     return classes

@@ -1,10 +1,11 @@
-"""`SVR`: kernel support vector regression by low-dimensional features, with a certificate."""
+"""`SVR`: kernel support vector regression, exact or by low-dimensional features, with a certificate."""
 
 from typing import Any
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.kernel_machine import KernelMachine
 from primalsvm.estimators.parameters import store_parameters
 from primalsvm.estimators.regression import Regressor
 from primalsvm.losses import Loss
@@ -12,17 +13,16 @@ from primalsvm.solvers.protocol import Solver
 
 
 @fill_parameters
-class SVR(Regressor):
-    """Kernel support vector regression through features that approximate the kernel.
+class SVR(KernelMachine, Regressor):
+    """Kernel support vector regression, in the place of scikit-learn's.
 
-    Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
-    P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`.
+    Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`,
+    where ⟨φ(s), φ(t)⟩ is k(s, t) in an exact machine, and near it in an approximate one.
 
     Parameters
     ----------
     epsilon : float, default=0.1
         Errors up to ε cost nothing. For the Huber loss, the error δ from which the loss is linear.
-    approximation : {"nystroem", "fourier"} or a Nystroem or FourierFeatures object, default="nystroem"
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball"} or a loss object
         The default is "epsilon_insensitive".
     quantile : float, default=0.5
@@ -30,10 +30,11 @@ class SVR(Regressor):
 
     Attributes
     ----------
-    feature_map_, coef_, intercept_, dual_coef_, landmarks_
-        As in `SVC`.
+    approximation_, intercept_, support_, support_vectors_, n_support_, dual_coef_, coef_, feature_map_, feature_coef_,
+    landmarks_, landmark_coef_, gamma_, fit_status_, shape_fit_, sparse_fit_
+        As in `SVC`, with one problem and all rows in one class.
     certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
-        As in `LinearSVC`; the certificate is that of the mapped problem.
+        As in `LinearSVC`; the certificate of an approximate machine is that of the mapped problem.
 
     Examples
     --------
@@ -62,6 +63,8 @@ class SVR(Regressor):
         loss: str | Loss = "epsilon_insensitive",
         quantile: float = 0.5,
         solver: str | Solver = "auto",
+        shrinking: bool = True,
+        cache_size: float | None = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
         max_seconds: float | None = None,
