@@ -20,7 +20,6 @@ from primalsvm.losses import (
 )
 from primalsvm.maps.kernels import Gaussian, Linear, as_points
 from primalsvm.objective import Problem
-from primalsvm.solvers import working_sets
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.interior_point import InteriorPoint
 from primalsvm.solvers.protocol import Run

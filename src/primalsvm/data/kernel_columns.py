@@ -12,7 +12,7 @@ from primalsvm.data.dense import Dense
 
 # Columns are kept if at least this many fit into the memory for them.
 LEAST_KEPT = 4096
-# Columns of dense rows with at most this many features, and of more rows than this, are computed again in each use: that
+# Columns of dense rows with at most this many features, and of more rows than this, are computed again in each use, which
 # takes less time than reading them.
 FEW_FEATURES, MANY_ROWS = 64, 50_000
 # Rows and points of a tile: its values stay in the cache while they are computed and used.
