@@ -9,7 +9,8 @@ Kind = TypeVar("Kind", bound=type)
 SHARED = """
 nu : float, default=0.5
     ν in (0, 1]: an upper bound on the share of outliers among the training rows and a lower bound on the share of
-    support vectors. The share of outliers is ν up to ties and rounding.
+    support vectors. The share of outliers is ν up to ties and rounding; in a small exact machine less, as many rows are
+    on the boundary and count as inliers.
 C : float, default=1.0
     Inverse regularisation strength as in scikit-learn: λ = 1/(C Σc).
 lam : float or None, default=None
