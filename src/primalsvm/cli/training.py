@@ -165,6 +165,8 @@ def _fit(model: Any, source: Any) -> dict[str, Any]:
     """Fit a model, and return a report."""
     import warnings
 
+    import numpy as np
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(source)
@@ -175,7 +177,7 @@ def _fit(model: Any, source: Any) -> dict[str, Any]:
         "rows": model.n_samples_fit_,
         "features": model.n_features_in_,
         "solver": type(model.solver_).__name__,
-        "epochs": model.n_iter_,
+        "epochs": int(np.max(model.n_iter_)),
         "primal": certificate.primal,
         "dual": certificate.dual,
         "relative_gap": certificate.relative_gap,

@@ -94,7 +94,8 @@ class Classes:
     @property
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes that give the meaning of scores."""
-        return {"classes_": self.classes, "multilabel_": False}
+        weights = np.ones(len(self.classes)) if self.weights is None else self.weights
+        return {"classes_": self.classes, "multilabel_": False, "class_weight_": weights}
 
     def expand(self, W: Vector, b: Vector, certificates: list[Any]) -> tuple[Vector, Vector, list[Any]]:
         """The same, as every class has a problem."""

@@ -16,6 +16,7 @@ class Estimator(BaseEstimator):
     _task: Task
     _features: Features
     _coef_is_vector = False  # coef_ has one dimension, as in some of scikit-learn's estimators
+    _n_iter_is_array = False  # n_iter_ is that of each problem, as in some of scikit-learn's estimators
     _previous: pipeline.Previous | None = None  # what a warm start may continue from
     _stream: Any = None  # `streams.Stream` between two calls of `partial_fit`
 

@@ -39,6 +39,26 @@ def pair_coefficients(vectors: Sequence[Vector], codes: npt.NDArray[np.intp], pa
     return out
 
 
+def pair_expansions(W: Vector, pairs: Pairs, counts: Vector) -> Vector:
+    """The coefficients of all support vectors in each pair's problem, from those in the layout above.
+
+    Examples
+    --------
+    >>> W = np.array([[1.0, -1.0, -2.0], [2.0, 3.0, -3.0]])
+    >>> pair_expansions(W, [(0, 1), (0, 2), (1, 2)], np.ones(3, int))
+    array([[ 1., -1.,  0.],
+           [ 2.,  0., -2.],
+           [ 0.,  3., -3.]])
+    """
+    out = np.zeros((len(pairs), W.shape[1]))
+    stops = np.cumsum(counts)
+    for k, (i, j) in enumerate(pairs):
+        for one, other in ((i, j), (j, i)):
+            own = slice(int(stops[one] - counts[one]), int(stops[one]))
+            out[k, own] = W[line_of(one, other), own]
+    return out
+
+
 def expansion_scores(
     expansion: KernelValues, W: Vector, block: Block, threads: ThreadPool, pairs: Pairs | None, counts: Vector | None
 ) -> Vector:

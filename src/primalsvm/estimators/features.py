@@ -192,6 +192,7 @@ class MappedRows:
     parameters: dict[str, Any]  # that the map was made with
     feature_map: Any
     landmarks: Any  # of the map, or None
+    gamma: float | None  # of the kernel; None: it has none
     precision: np.dtype[Any]  # of the features
 
     @property
@@ -231,6 +232,8 @@ class MappedRows:
         found = {"feature_map_": self.feature_map, "feature_coef_": np.vstack(vectors)}
         if self.landmarks is not None:
             found["landmarks_"] = self.landmarks
+        if self.gamma is not None:
+            found["gamma_"] = self.gamma
         if hasattr(self.feature_map, "expansion"):
             found["landmark_coef_"] = np.vstack([self.feature_map.expansion(w) for w in vectors])
         return found
@@ -258,7 +261,10 @@ def mapped_rows(
         approximation.set_params(landmarks="kmeans")
         weight = margin_landmark_weights(approximation, encoded.problem, X, encoded.data, encoded.Y[:, 0], seed, weight)
     feature_map, landmarks = approximation.build(X, data.block, precision, seed, weight)
-    return MappedRows(parameters, feature_map, landmarks, precision)
+    gamma = approximation.get_params(deep=False).get("gamma")
+    kernel = getattr(feature_map, "kernel", None)
+    gamma = getattr(kernel, "gamma", None) if kernel is not None else gamma
+    return MappedRows(parameters, feature_map, landmarks, gamma, precision)
 
 
 def approximation_of(estimator: Any) -> Any:
@@ -348,7 +354,10 @@ class KernelMatrixRows:
             "feature_coef_": W[:, support],
             "support_": support.astype(np.int32),
             "n_support_": counts.astype(np.int32),
+            "sparse_fit_": hasattr(self.X, "tocsr"),
         }
+        if hasattr(kernel, "gamma"):
+            found["gamma_"] = kernel.gamma
         if encoded is not None and encoded.pairs is not None:
             found["multiclass_"] = "ovo"
         return found

@@ -10,6 +10,7 @@ import primalsvm
 from primalsvm.data import thread_count
 from primalsvm.estimators.calibration import Isotonic, Sigmoid
 from primalsvm.estimators.classification import Classifier
+from primalsvm.estimators.earlier_files import in_todays_terms
 from primalsvm.estimators.estimator import Estimator
 from primalsvm.estimators.features import KernelFeatures
 from primalsvm.estimators.parameters import check_parameters
@@ -39,7 +40,7 @@ def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
     kind = type(estimator).__name__
     if ESTIMATORS.get(kind) is not type(estimator):
         raise ModelError(f"{kind} is not one of the estimators that can be saved: {sorted(ESTIMATORS)}")
-    if not hasattr(estimator, "coef_"):
+    if not hasattr(estimator, "intercept_"):
         raise ModelError(f"this {kind} is not fitted yet: there is nothing to save")
     learnt = {name: getattr(estimator, name) for name in fitted_names(estimator)}
     learnt.pop("history_", None)  # it holds seconds; without it the same fit gives the same file
@@ -63,8 +64,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     """
     model = read_model(path, ESTIMATORS, known_parts())
     try:
-        estimator = ESTIMATORS[model.kind](**model.content["parameters"])
-        for name, value in model.content["learnt"].items():
+        parameters = model.content["parameters"]
+        estimator = ESTIMATORS[model.kind](**parameters)
+        for name, value in in_todays_terms(model.kind, parameters, model.content["learnt"]).items():
             if not name.endswith("_") or name.startswith("_"):
                 raise ModelError(f"{name!r} is nothing that is learnt")
             setattr(estimator, name, value)
@@ -79,7 +81,6 @@ def check_loaded(estimator: Any) -> None:
     check_parameters(estimator)
     thread_count(estimator.n_jobs)
     n = _count(estimator.n_features_in_, "features")
-    d = _components(estimator.feature_map_, n) if isinstance(estimator._features, KernelFeatures) else n
     problems = 1
     if isinstance(estimator, Classifier):
         classes: Any = estimator.classes_
@@ -91,7 +92,10 @@ def check_loaded(estimator: Any) -> None:
         problems = len(classes) if len(classes) > 2 or estimator.multilabel_ else 1
         if getattr(estimator, "calibration_", None) is not None:
             _check_probabilities(estimator.calibration_, problems)
-    _expect(estimator.coef_, (d,) if estimator._coef_is_vector else (problems, d), "coef_", (np.float64,))
+    if isinstance(estimator._features, KernelFeatures):
+        problems = _check_expansion(estimator, n, problems)
+    else:
+        _expect(estimator.coef_, (n,) if estimator._coef_is_vector else (problems, n), "coef_", (np.float64,))
     _expect(estimator.intercept_, (problems,), "intercept_")
     names = getattr(estimator, "feature_names_in_", None)
     named = isinstance(names, np.ndarray) and names.shape == (n,) and all(isinstance(name, str) for name in names)
@@ -100,6 +104,22 @@ def check_loaded(estimator: Any) -> None:
     same = layout.n_features == n if isinstance(layout, TableLayout) else isinstance(layout, SvmlightLayout | None)
     _require(same, "its layout is not one, or has another number of features")
     _check_fit_report(estimator)
+
+
+def _check_expansion(estimator: Any, n: int, problems: int) -> int:
+    """Check the coefficients of a kernel machine of so many classes or labels; returns the number of its problems."""
+    d, lines = _components(estimator.feature_map_, n), problems
+    multiclass = getattr(estimator, "multiclass_", "ovr")
+    _require(multiclass in ("ovr", "ovo"), "its problems are neither one-vs-rest nor one-vs-one")
+    if multiclass == "ovo":
+        _require(isinstance(estimator.feature_map_, KernelValues) and problems > 2, "only exact machines are one-vs-one")
+        counts = estimator.n_support_
+        agree = isinstance(counts, np.ndarray) and counts.shape == (problems,) and counts.dtype.kind in "iu"
+        agree = agree and counts.min() >= 0 and counts.sum() == d
+        _require(agree, "the numbers of support vectors do not agree with their coefficients")
+        lines, problems = problems - 1, problems * (problems - 1) // 2
+    _expect(estimator.feature_coef_, (lines, d), "the coefficients", (np.dtype("f8"),))
+    return problems
 
 
 def _check_probabilities(calibration: Any, problems: int) -> None:
@@ -141,13 +161,14 @@ def _components(feature_map: Any, n: int) -> int:
     kernel, points = feature_map.kernel, feature_map.points
     _require(type(kernel) in KERNELS.values(), "its kernel is of an unknown kind")
     width, s = points.columns.shape
-    _count(s, "landmarks")
+    if isinstance(feature_map, NystroemMap):
+        _count(s, "landmarks")
     _expect_points(points, width if isinstance(kernel, kernels.Precomputed) else n, s, "landmarks")
     if isinstance(kernel, kernels.Precomputed):
         chosen: Any = kernel.columns
         agree = isinstance(chosen, np.ndarray) and chosen.shape == (s,) and chosen.dtype.kind in "iu"
         _require(agree, "the columns of the precomputed kernel do not agree with the landmarks")
-        _require(0 <= chosen.min() <= chosen.max() < n, "a column of the precomputed kernel is outside the matrix")
+        _require(((chosen >= 0) & (chosen < n)).all(), "a column of the precomputed kernel is outside the matrix")
     if isinstance(feature_map, NystroemMap):
         _expect(feature_map.whitening, (s, _count(feature_map.n_components, "Nyström features")), "the whitening")
     return feature_map.n_components

@@ -5,13 +5,14 @@ from typing import Any
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.kernel_machine import KernelMachine
 from primalsvm.estimators.novelty import Detector
 from primalsvm.estimators.parameters import store_parameters
 from primalsvm.solvers.protocol import Solver
 
 
 @fill_parameters
-class OneClassSVM(Detector):
+class OneClassSVM(KernelMachine, Detector):
     """One-class support vector machine through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises the objective of Schölkopf et al. (2001)

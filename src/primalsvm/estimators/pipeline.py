@@ -75,7 +75,7 @@ def fit(
         start = starting_states(previous, features, units, training.count)
         found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
     solutions = found if units is None else [units.restore(one) for one in found]
-    fitted = fit_report(solutions) | decode(training, features, solutions)
+    fitted = fit_report(estimator, solutions) | decode(training, features, solutions)
     if getattr(estimator, "probability", False) and fitted["status_"] is not Status.INTERRUPTED:
         fitted |= calibrate(estimator, rows, fitted)
     fitted |= source_attributes(loaded, fitted) if is_source(X) else {}
@@ -200,14 +200,15 @@ def calibrate(estimator: Any, rows: Rows, fitted: dict[str, Any]) -> dict[str, A
     return {"calibration_": found}
 
 
-def fit_report(solutions: list[Solution]) -> dict[str, Any]:
+def fit_report(estimator: Any, solutions: list[Solution]) -> dict[str, Any]:
     """The fitted attributes that report on the fit."""
+    epochs = [max(1, int(np.ceil(one.n_epochs))) for one in solutions]
     worst = max(solutions, key=lambda one: (one.status is Status.INTERRUPTED, one.status.fell_short))
     return {
         "history_": solutions[0].trace if len(solutions) == 1 else join_traces([one.trace for one in solutions]),
         "status_": worst.status,
         "solver_": solutions[0].solver,
-        "n_iter_": max(1, *(int(np.ceil(one.n_epochs)) for one in solutions)),
+        "n_iter_": np.array(epochs, np.int32) if estimator._n_iter_is_array else max(epochs),
         "n_steps_": sum(one.n_steps for one in solutions),
     }
 

@@ -40,7 +40,7 @@ from primalsvm.sources.opening import is_source
 from primalsvm.sources.source import LoadedRows
 
 ROUNDING_OF_MEANS = 1e-12  # relative difference up to which mean scores are equal
-OF_THE_CHOICE = ("Cs_", "C_", "lam_", "gammas_", "gamma_", "scores_", "best_score_")
+OF_THE_CHOICE = ("Cs_", "C_", "lam_", "gammas_", "scores_", "best_score_")
 SPAN = 10.0  # the default γ's lie between "scale"/SPAN and "scale"·SPAN
 
 

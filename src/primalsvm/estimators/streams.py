@@ -170,7 +170,7 @@ def keep_stream(estimator: Any, stream: Stream) -> None:
         "n_samples_seen_": stream.n_rows,
         "progressive_error_": stream.error / stream.tested if stream.tested else np.nan,
         "n_steps_": sum(state.steps for state in stream.states),
-        "n_iter_": 1,
+        "n_iter_": np.ones(len(points), np.int32) if estimator._n_iter_is_array else 1,
         "solver_": stream.solver,
     }
     if stream.classes is not None:

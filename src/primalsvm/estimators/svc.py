@@ -6,13 +6,14 @@ from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.classification import Classifier
 from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.kernel_machine import KernelMachine
 from primalsvm.estimators.parameters import store_parameters
 from primalsvm.losses import Loss
 from primalsvm.solvers.protocol import Solver
 
 
 @fill_parameters
-class SVC(Classifier):
+class SVC(KernelMachine, Classifier):
     """Kernel support vector classification through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
@@ -44,6 +45,7 @@ class SVC(Classifier):
     """
 
     _features = KernelFeatures()
+    _n_iter_is_array = True
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from typing import Any
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.features import KernelFeatures
+from primalsvm.estimators.kernel_machine import KernelMachine
 from primalsvm.estimators.parameters import store_parameters
 from primalsvm.estimators.regression import Regressor
 from primalsvm.losses import Loss
@@ -12,7 +13,7 @@ from primalsvm.solvers.protocol import Solver
 
 
 @fill_parameters
-class SVR(Regressor):
+class SVR(KernelMachine, Regressor):
     """Kernel support vector regression through features that approximate the kernel.
 
     Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
