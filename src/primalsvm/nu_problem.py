@@ -91,14 +91,26 @@ class NuProblem:
         objective = NuObjective(self, data, y)
         if not self.loss.is_classification:
             return objective
-        smaller = min(data.reduce(sums.side_weights, y, data.weights))
-        if self.nu * objective.total / 2 > smaller * (1.0 + ROUNDING_OF_WEIGHTS):
-            most = 2.0 * smaller / objective.total
-            raise ValueError(
-                f"specified nu is infeasible: nu={self.nu:g}, but the smaller of two classes allows at most {most:.6g}"
-            )
+        check_feasible(self.nu, *data.reduce(sums.side_weights, y, data.weights))
         rows = float(data.squared_norms().mean())
         return replace(objective, trivial_above=-TRIVIAL * self.nu**2 / (2.0 * self.lam) * rows)
+
+
+def check_feasible(nu: float, first: float, second: float) -> None:
+    """Raise a ValueError if ν Σc/2 is more than the weight of one of two classes.
+
+    Examples
+    --------
+    >>> check_feasible(0.5, 1.0, 9.0)
+    Traceback (most recent call last):
+    ValueError: specified nu is infeasible: nu=0.5, but two classes of weights 1 and 9 allow at most 0.2
+    """
+    smaller, total = min(first, second), first + second
+    if nu * total / 2 > smaller * (1.0 + ROUNDING_OF_WEIGHTS):
+        raise ValueError(
+            f"specified nu is infeasible: nu={nu:g}, but two classes of weights {first:g} and {second:g} allow at most "
+            f"{2.0 * smaller / total:.6g}"
+        )
 
 
 @dataclass(frozen=True)

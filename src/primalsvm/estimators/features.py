@@ -315,7 +315,7 @@ class KernelMatrixRows:
     points: Any  # the training rows as points of the kernel
 
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
-        return Several(exact_solver(estimator))
+        return Several(exact_solver(estimator) if training.solver is None else training.solver)
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> KernelMatrix:
         data, budget = training.data, memory_budget(estimator)

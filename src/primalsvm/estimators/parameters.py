@@ -88,6 +88,11 @@ def memory_budget(estimator: Any) -> float:
     return float(estimator.memory)
 
 
+def cache_bytes(estimator: Any) -> float | None:
+    """The number of bytes for kernel columns that `cache_size`, in megabytes, means; None: the solver's own limit."""
+    return None if estimator.cache_size is None else 2.0**20 * float(estimator.cache_size)
+
+
 def draw_seed(random_state: Any) -> int:
     """A seed, as scikit-learn draws it."""
     return int(check_random_state(random_state).randint(2**31 - 1))
