@@ -54,7 +54,8 @@ def killed_after(monkeypatch, n):
 
 
 def same(a, b):
-    assert a.coef_.tobytes() == b.coef_.tobytes() and a.intercept_.tobytes() == b.intercept_.tobytes()
+    w, v = (model.feature_coef_ if isinstance(model, SVC) else model.coef_ for model in (a, b))
+    assert w.tobytes() == v.tobytes() and a.intercept_.tobytes() == b.intercept_.tobytes()
     assert a.certificate_ == b.certificate_ and a.status_ is b.status_ and a.n_steps_ == b.n_steps_
     for name in set(a.history_.dtype.names) - {"seconds"}:
         np.testing.assert_array_equal(a.history_[name], b.history_[name])

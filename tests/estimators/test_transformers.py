@@ -73,14 +73,19 @@ def test_in_a_pipeline():
     assert model.score(X, Y) > 0.95
 
 
+def test_more_components_than_rows_are_all_rows():
+    with pytest.warns(UserWarning, match="n_components=121 is more than the 120 rows"):
+        many = Nystroem(121, gamma=0.3, random_state=0).fit(X)
+    np.testing.assert_array_equal(many.landmarks_, Nystroem(120, gamma=0.3, random_state=0).fit(X).landmarks_)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"gamma": -1.0}, "gamma must be positive"),
         ({"gamma": "wide"}, "gamma="),
-        ({"n_components": 121}, "more than the 120 rows"),
         ({"n_components": 0}, "at least 1"),
-        ({"kernel": "sigmoid"}, "not known"),
+        ({"kernel": "spline"}, "not known"),
         ({"landmarks": "nearest"}, "landmarks="),
         ({"landmarks": np.ones((3, 4))}, "features"),
         ({"threshold": 2.0}, "no eigenvalue"),

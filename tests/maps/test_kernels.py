@@ -84,7 +84,7 @@ def test_bad_gamma(kind, gamma):
 
 def test_bad_kernels():
     with pytest.raises(ValueError, match="not known"):
-        kernel_by_name("sigmoid", 1.0, 3, 0.0)
+        kernel_by_name("spline", 1.0, 3, 0.0)
     with pytest.raises(ValueError, match="degree"):
         Polynomial(0, 1.0, 0.0)
     with pytest.raises(ValueError, match="degree must be finite"):

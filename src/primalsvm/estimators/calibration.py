@@ -70,6 +70,8 @@ def method_of(probability: Any) -> Literal["sigmoid", "isotonic"] | None:
     >>> method_of(True), method_of("isotonic"), method_of(False)
     ('sigmoid', 'isotonic', None)
     """
+    if isinstance(probability, str) and probability == "deprecated":  # the default of scikit-learn 1.9
+        return None
     if probability is None or isinstance(probability, bool | np.bool_):
         return "sigmoid" if probability else None
     if not (isinstance(probability, str) and probability in METHODS):

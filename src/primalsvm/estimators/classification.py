@@ -147,10 +147,13 @@ class Classifier(ClassifierMixin, Estimator):
 
     classes_: npt.NDArray[Any]
     multilabel_: bool
+    decision_function_shape: str
     calibration_: list[Sigmoid | Isotonic]
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Scores of rows: a positive one means `classes_[1]`; with more classes or with labels there is one for each.
+
+        With `decision_function_shape="ovo"` there is one for each pair of classes i < j, positive for class i.
 
         Parameters
         ----------
@@ -158,11 +161,11 @@ class Classifier(ClassifierMixin, Estimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes (n_classes − 1)/2)
         """
         scores = prediction.scores_of(self, X)
         if getattr(self, "decision_function_shape", "ovr") == "ovo":
-            return scores
+            return prediction.pair_scores(self, scores)
         return prediction.class_scores(self, scores)
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None) -> float:
@@ -195,6 +198,8 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
+        if getattr(self, "break_ties", False) and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         return prediction.classes_of(self, prediction.scores_of(self, X))
 
     @available_if(_gives_probabilities)

@@ -14,14 +14,16 @@ C : float, default=1.0
     Inverse regularisation strength as in scikit-learn: λ = 1/(C Σc).
 lam : float or None, default=None
     λ itself; overrides `C`. `partial_fit` requires it.
-kernel : {"rbf", "laplacian", "chi2", "poly", "linear", "precomputed"} or function, default="rbf"
+kernel : {"rbf", "laplacian", "chi2", "poly", "sigmoid", "linear", "precomputed"} or function, default="rbf"
+    "sigmoid", tanh(γ ⟨s, t⟩ + c₀), and "poly" with `coef0` < 0 are not positive definite: the exact problem then is not
+    convex, `fit` finds a stationary point as LIBSVM does, and there is no certificate.
 gamma : {"scale", "auto"} or float, default="scale"
     γ of the kernel. "scale" is 1/(n_features · Var X), "auto" is 1/n_features; `partial_fit` takes them from the first
     batch.
 degree : int, default=3
     Degree of the polynomial kernel.
 coef0 : float, default=0.0
-    Constant term of the polynomial kernel.
+    Constant term of the polynomial and of the sigmoid kernel.
 approximation : {"auto", "exact", "nystroem", "fourier"} or a Nystroem or FourierFeatures object, default="auto"
     "exact" solves the problem of the kernel itself; `solver` is then "auto" or "working_sets", or "pegasos" for
     kernelised Pegasos. The others approximate the kernel by features; parameters that are None in such an object are
@@ -32,20 +34,32 @@ n_components : int or None, default=None
 loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
 solver : {"auto", "dual_ascent", "newton", "interior_point", "pegasos", "asset"} or a solver object, default="auto"
     "auto" tries dual ascent, Newton and the interior-point method in turn, by estimated cost.
+shrinking : bool, default=True
+    Whether the solver of exact machines leaves out rows that stay at a bound for a while. The solution is the same.
+cache_size : float or None, default=None
+    Megabytes for kernel columns of an exact machine. None is 4 GB, or `memory` if that is less. Where fewer than 4,096
+    columns fit, none is kept.
 tol : float, default=1e-3
     Relative duality gap at which to stop; with a kernel, that of the problem in the mapped features. Small problems are
     solved to 1e-10.
 max_iter : int or None, default=None
-    Maximum number of epochs. None stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
+    Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
 max_seconds : float or None, default=None
     Maximum number of seconds of solving.
 fit_intercept : bool, default=True
 penalize_intercept : bool, default=False
     Regularise the intercept with the weights, as LIBLINEAR does.
 class_weight : dict, "balanced" or None, default=None
+decision_function_shape : {"ovr", "ovo"}, default="ovr"
+    With more than two classes, `decision_function` returns a score for each class ("ovr") or for each pair of classes
+    ("ovo"). Exact machines solve a problem for each pair, whose scores give votes for the classes; approximate ones
+    solve a problem for each class, whose differences are the scores of pairs.
+break_ties : bool, default=False
+    Whether classes with equal numbers of votes are told apart by the scores of `decision_function`; else the first of
+    them is predicted. Approximate machines have no votes.
 probability : {"sigmoid", "isotonic"} or bool, default=False
     Also fit `predict_proba`, by five-fold cross-validation: copies of the estimator score the rows that they were not
-    fitted to. True is "sigmoid".
+    fitted to. True is "sigmoid"; "deprecated", the default of scikit-learn's `SVC`, is False.
 certify : bool, default=True
     Compute the certificate.
 warm_start : bool, default=False

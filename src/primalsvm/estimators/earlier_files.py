@@ -24,5 +24,9 @@ def in_todays_terms(kind: str, parameters: dict[str, Any], learnt: dict[str, Any
     found["feature_coef_"] = learnt["coef_"]
     if "landmarks_" in learnt:
         found["landmark_coef_"] = learnt["dual_coef_"]
+    if kind == "OneClassSVM":
+        unit = parameters["nu"] * learnt["n_samples_fit_"]
+        for name in {"feature_coef_", "landmark_coef_", "intercept_"} & set(found):
+            found[name] = unit * found[name]
     gamma = getattr(getattr(learnt["feature_map_"], "kernel", None), "gamma", None)
     return found if gamma is None else found | {"gamma_": gamma}

@@ -38,6 +38,7 @@ class Encoded:
     objective: Any = None  # of the only problem; None: it follows from data, problem and Y
     solver: Any = None  # replaces the parameter `solver` of the estimator
     pairs: list[tuple[int, int]] | None = None  # of classes, one-vs-one; None: each class has a problem
+    score_unit: float = 1.0  # the scores of the fitted model are those of the solution times this
 
     @property
     def count(self) -> int:

@@ -27,7 +27,7 @@ from primalsvm.estimators.transformers import (
     points_of,
 )
 from primalsvm.maps.features import mapped_dataset, stream_features
-from primalsvm.maps.kernels import Precomputed
+from primalsvm.maps.kernels import Precomputed, is_positive_definite
 from primalsvm.maps.nystroem import KernelValues
 from primalsvm.memory import check_fits
 from primalsvm.one_vs_one import class_pairs
@@ -48,6 +48,7 @@ VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (meas
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
+MEGABYTE = 2.0**20
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -60,6 +61,7 @@ class LinearFeatures:
 
     reads_files: bool = True
     scalable: ClassVar[bool] = True
+    certifies: ClassVar[bool] = True
     unit_length: ClassVar[bool] = False
     stream_solver: ClassVar[Any] = Pegasos()
 
@@ -194,6 +196,7 @@ class MappedRows:
     landmarks: Any  # of the map, or None
     gamma: float | None  # of the kernel; None: it has none
     precision: np.dtype[Any]  # of the features
+    certifies: ClassVar[bool] = True  # features are of a kernel without negative eigenvalues, if need be another one
 
     @property
     def unit_length(self) -> bool:
@@ -314,6 +317,10 @@ class KernelMatrixRows:
     kernel: Any
     points: Any  # the training rows as points of the kernel
 
+    @property
+    def certifies(self) -> bool:
+        return is_positive_definite(self.kernel)
+
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
         return Several(exact_solver(estimator) if training.solver is None else training.solver)
 
@@ -394,7 +401,8 @@ def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:
     """The solver of an exact kernel machine."""
     given = estimator.solver
     if isinstance(given, str) and given in ("auto", "working_sets"):
-        return WorkingSets()
+        cache_bytes = None if estimator.cache_size is None else MEGABYTE * float(estimator.cache_size)
+        return WorkingSets(cache_bytes=cache_bytes, shrinking=bool(estimator.shrinking))
     if isinstance(given, WorkingSets):
         return given
     solver = Pegasos() if isinstance(given, str) and given == "pegasos" else given

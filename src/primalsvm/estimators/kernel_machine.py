@@ -6,7 +6,7 @@
 The linear kernel has `coef_` = Σⱼ βⱼ xⱼ as well, for each pair of classes of an exact machine.
 """
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ class KernelMachine:
     landmark_coef_: Any
     support_: Any
     n_support_: Any
+    sparse_fit_ = False  # whether an exact machine was fitted to sparse rows
     status_: Status
     n_samples_fit_: int
     n_features_in_: int
@@ -52,17 +53,17 @@ class KernelMachine:
     @property
     def support_vectors_(self) -> Any:
         """The support vectors of an exact machine, sparse if it was fitted to sparse rows; empty if precomputed."""
-        self._check_exact("support_vectors_")
+        check_exact(self, "support_vectors_")
         if isinstance(self.feature_map_.kernel, Precomputed):
             return np.empty((0, 0))
         vectors = self.feature_map_.points.columns.T
-        return sp.csr_matrix(vectors) if self._sparse_fit else np.ascontiguousarray(vectors)
+        return sp.csr_matrix(vectors) if self.sparse_fit_ else np.ascontiguousarray(vectors)
 
     @property
     def dual_coef_(self) -> Any:
         """The coefficients of the support vectors of an exact machine, in the layout of LIBSVM."""
-        self._check_exact("dual_coef_")
-        return sp.csr_matrix(self.feature_coef_) if self._sparse_fit else self.feature_coef_
+        check_exact(self, "dual_coef_")
+        return sp.csr_matrix(self.feature_coef_) if self.sparse_fit_ else self.feature_coef_
 
     @property
     def coef_(self) -> Any:
@@ -78,24 +79,15 @@ class KernelMachine:
         else:
             W = self.feature_coef_ @ points
         W.flags.writeable = False  # a change would have no effect
-        return sp.csr_matrix(W) if self._sparse_fit else W
-
-    @property
-    def _sparse_fit(self) -> bool:
-        """Whether an exact machine was fitted to sparse rows."""
-        return bool(vars(self).get("sparse_fit_", False))
-
-    def _check_exact(self, name: str) -> None:
-        """Raise an AttributeError if the machine is approximate, or not fitted."""
-        if not hasattr(self, "feature_map_"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet: it has no {name}")
-        if self.approximation_ != "exact":
-            refuse_approximate(name, self.approximation_)
+        return sp.csr_matrix(W) if self.sparse_fit_ else W
 
 
-def refuse_approximate(name: str, approximation: str) -> NoReturn:
-    """Raise the AttributeError of an approximate machine."""
-    raise AttributeError(
-        f"a machine with approximation {approximation!r} has no {name}, as its w is not a sum over training rows: "
-        "approximation='exact' has"
-    )
+def check_exact(estimator: Any, name: str) -> None:
+    """Raise an AttributeError if a machine is approximate, or not fitted."""
+    if not hasattr(estimator, "feature_map_"):
+        raise AttributeError(f"this {type(estimator).__name__} is not fitted yet: it has no {name}")
+    if estimator.approximation_ != "exact":
+        raise AttributeError(
+            f"a machine with approximation {estimator.approximation_!r} has no {name}, as its w is not a sum over "
+            "training rows: approximation='exact' has"
+        )

@@ -1,5 +1,6 @@
 """Novelty detection: the task, and the public methods of detectors."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,15 +16,23 @@ from primalsvm.losses import OneSided
 from primalsvm.objective import Problem, mean_row
 from primalsvm.options import check_share
 
-ROUNDING_OF_SCORES = 1e-13  # of a score, relative to ρ: support vectors on the boundary count as inliers
+# Rows whose scores are as near to ρ as this, relative to it, are on the boundary: support vectors are there up to the
+# accuracy of the solver, which is some 1e-10 for small problems. They count as inliers.
+ON_BOUNDARY = 1e-8
 
 
+@dataclass(frozen=True)
 class Novelty:
     """The one-class problem, which has no y; its λ is ν.
 
     Scores have the size of ⟨x, x'⟩; the problem is solved in units of the spread of the scores of the mean row.
+
+    Parameters
+    ----------
+    summed : whether fitted scores are sums over the rows, as LIBSVM's are, ν Σc times as large as those of the problem
     """
 
+    summed: bool = False
     checks: ClassVar[dict[str, Any]] = {}
     labelled: ClassVar = False
     numeric: ClassVar = True
@@ -38,7 +47,9 @@ class Novelty:
 
     def encode(self, estimator: Any, rows: Rows) -> Encoded:
         data = rows.data
-        return Encoded(data, self.problem(estimator, data.total_weight), np.zeros((data.shape[0], 1)))
+        problem = self.problem(estimator, data.total_weight)
+        unit = problem.nu * data.total_weight if self.summed else 1.0
+        return Encoded(data, problem, np.zeros((data.shape[0], 1)), score_unit=unit)
 
     def units(self, encoded: Encoded, data: Dataset) -> Units:
         return Units(mean_row(data).spread, 0.0, encoded.problem.loss.degree)
@@ -83,7 +94,7 @@ class Detector(OutlierMixin, Estimator):
         return self.decision_function(X) + self.offset_
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """`score_samples` − `offset_`: negative for outliers.
+        """`score_samples` − `offset_`: negative for outliers, 0 on the boundary up to rounding.
 
         Parameters
         ----------
@@ -93,7 +104,9 @@ class Detector(OutlierMixin, Estimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return prediction.scores_of(self, X)
+        scores = prediction.scores_of(self, X)
+        scores[np.abs(scores) <= ON_BOUNDARY * np.abs(self.offset_)] = 0.0
+        return scores
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """+1 for inliers, −1 for outliers.
@@ -106,7 +119,7 @@ class Detector(OutlierMixin, Estimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) >= -ROUNDING_OF_SCORES * np.abs(self.offset_), 1, -1)
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from the next rows of a stream, visiting each row once, in constant memory.

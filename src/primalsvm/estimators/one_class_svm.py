@@ -6,7 +6,7 @@ from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.docstrings import fill_parameters
 from primalsvm.estimators.features import KernelFeatures
 from primalsvm.estimators.kernel_machine import KernelMachine
-from primalsvm.estimators.novelty import Detector
+from primalsvm.estimators.novelty import Detector, Novelty
 from primalsvm.estimators.parameters import store_parameters
 from primalsvm.solvers.protocol import Solver
 
@@ -44,6 +44,7 @@ class OneClassSVM(KernelMachine, Detector):
     (array([ 1, -1]), 25)
     """
 
+    _task = Novelty(summed=True)
     _features = KernelFeatures()
 
     def __init__(
@@ -57,6 +58,8 @@ class OneClassSVM(KernelMachine, Detector):
         approximation: Any = "auto",
         n_components: int | None = None,
         solver: str | Solver = "auto",
+        shrinking: bool = True,
+        cache_size: float | None = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
         max_seconds: float | None = None,

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.memory import available
 from primalsvm.objective import Intercept
-from primalsvm.options import check_number
+from primalsvm.options import check_choice, check_number
 from primalsvm.solvers.stops import Stops
 
 NONE = type(None)
@@ -26,8 +26,12 @@ KINDS: dict[str, tuple[type, ...]] = {
     "validation_fraction": (Real,),
     "n_jobs": (Integral, NONE),
     "memory": (Real, NONE),
+    "cache_size": (Real, NONE),
 }
-SWITCHES = ("fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping")
+UNLIMITED = -1  # the value of max_iter that means no limit in scikit-learn
+SWITCHES = (
+    "fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping", "shrinking", "break_ties",
+)  # fmt: skip
 
 
 def store_parameters(estimator: Any, given: dict[str, Any]) -> None:
@@ -58,6 +62,9 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"n_iter_no_change must be at least 1, got {given['n_iter_no_change']!r}")
     if given.get("early_stopping") and not 0 < given["validation_fraction"] < 1:
         raise ValueError(f"validation_fraction must lie between 0 and 1, got {given['validation_fraction']!r}")
+    check_number("cache_size", given.get("cache_size"), 0.0, open_low=True, none=True)
+    if "decision_function_shape" in given:
+        check_choice("decision_function_shape", given["decision_function_shape"], ("ovr", "ovo"))
     estimator._task.check_parameters(estimator)
     estimator._features.check_parameters(estimator)
 
@@ -77,7 +84,8 @@ def intercept_of(estimator: Any) -> Intercept:
 def stops_of(estimator: Any) -> Stops:
     """The stopping criteria."""
     patience = getattr(estimator, "n_iter_no_change", Stops.patience)
-    return Stops(estimator.tol, estimator.max_iter, estimator.max_seconds, estimator.certify, patience)
+    max_iter = None if estimator.max_iter == UNLIMITED else estimator.max_iter
+    return Stops(estimator.tol, max_iter, estimator.max_seconds, estimator.certify, patience)
 
 
 def memory_budget(estimator: Any) -> float:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import primalsvm
 from primalsvm.checkpoints import CheckpointWriter, check_solver, identity
 from primalsvm.data import Dataset, thread_pool
-from primalsvm.estimators.calibration import calibration_of
+from primalsvm.estimators.calibration import calibration_of, method_of
 from primalsvm.estimators.encoders import Classes, Encoded, Units
 from primalsvm.estimators.loading import Rows, load, validate
 from primalsvm.estimators.parameters import check_parameters, draw_seed, stops_of
@@ -76,7 +76,7 @@ def fit(
         found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
     solutions = found if units is None else [units.restore(one) for one in found]
     fitted = fit_report(estimator, solutions) | decode(training, features, solutions)
-    if getattr(estimator, "probability", False) and fitted["status_"] is not Status.INTERRUPTED:
+    if method_of(getattr(estimator, "probability", None)) and fitted["status_"] is not Status.INTERRUPTED:
         fitted |= calibrate(estimator, rows, fitted)
     fitted |= source_attributes(loaded, fitted) if is_source(X) else {}
     states = [one.state for one in found] if estimator.warm_start else None
@@ -176,9 +176,9 @@ def solve(
 
 def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]) -> dict[str, Any]:
     """The fitted attributes of the model."""
-    vectors = [solution.w for solution in solutions]
-    b = np.array([solution.b for solution in solutions])
-    certificates = [solution.certificate for solution in solutions]
+    vectors = [encoded.score_unit * solution.w for solution in solutions]
+    b = encoded.score_unit * np.array([solution.b for solution in solutions])
+    certificates = [solution.certificate if features.certifies else None for solution in solutions]
     fitted: dict[str, Any] = {"certificate_": total_certificate(certificates)}
     if encoded.decoder is not None:
         fitted |= encoded.decoder.attributes

@@ -61,6 +61,13 @@ def class_scores(classifier: Any, scores: Scores) -> Scores:
     return one_vs_rest_scores(scores, class_pairs(count), count)
 
 
+def pair_scores(classifier: Any, scores: Scores) -> Scores:
+    """A score for each pair of more than two classes; of one-vs-rest problems, the difference of the two scores."""
+    if is_one_vs_one(classifier) or scores.ndim == 1 or classifier.multilabel_:
+        return scores
+    return np.stack([scores[:, i] - scores[:, j] for i, j in class_pairs(scores.shape[1])], axis=1)
+
+
 def is_one_vs_one(classifier: Any) -> bool:
     """Whether there is a problem for each pair of classes."""
     return getattr(classifier, "multiclass_", "ovr") == "ovo"

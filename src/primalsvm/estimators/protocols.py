@@ -60,6 +60,10 @@ class FittedFeatures(Protocol):
     """φ: `LinearFeatures`, `MappedRows` or `KernelMatrixRows`."""
 
     @property
+    def certifies(self) -> bool:
+        """Whether P is convex, so that D is a lower bound of P*."""
+
+    @property
     def kept(self) -> Any:
         """What a warm start compares, and may continue with."""
 

@@ -23,7 +23,6 @@ class SVR(KernelMachine, Regressor):
     ----------
     epsilon : float, default=0.1
         Errors up to ε cost nothing. For the Huber loss, the error δ from which the loss is linear.
-    approximation : {"nystroem", "fourier"} or a Nystroem or FourierFeatures object, default="nystroem"
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber", "pinball"} or a loss object
         The default is "epsilon_insensitive".
     quantile : float, default=0.5
@@ -63,6 +62,8 @@ class SVR(KernelMachine, Regressor):
         loss: str | Loss = "epsilon_insensitive",
         quantile: float = 0.5,
         solver: str | Solver = "auto",
+        shrinking: bool = True,
+        cache_size: float | None = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
         max_seconds: float | None = None,

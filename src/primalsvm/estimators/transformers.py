@@ -11,6 +11,7 @@ from primalsvm.data import Block, as_block, thread_pool
 from primalsvm.estimators.landmarks import choose_landmarks, draw_rows
 from primalsvm.estimators.loading import check_matrix
 from primalsvm.estimators.parameters import draw_seed, store_parameters
+from primalsvm.estimators.warning import warn
 from primalsvm.maps.features import feature_matrix
 from primalsvm.maps.fourier import Form, FourierMap, Frequencies, fourier_map
 from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, precision_for
@@ -220,7 +221,8 @@ class Nystroem(FeatureTransformer):
             how = given_points(how, n)
         s = how.shape[0] if given else components_of(self.n_components, m)
         if not given and s > m:
-            raise ValueError(f"n_components={s} is more than the {m} rows to take landmarks from")
+            warn(f"n_components={s} is more than the {m} rows to take landmarks from: {m} are taken", UserWarning)
+            s = m
         check_fits(3 * 8 * s * s, f"the kernel matrix of {s} landmarks", "use fewer components")
         if is_precomputed(self.kernel):
             if m != n:

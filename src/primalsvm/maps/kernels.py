@@ -4,6 +4,7 @@
     Laplacian     exp(−γ ‖s − t‖₁)
     ChiSquared    exp(−γ Σ (sⱼ − tⱼ)²/(sⱼ + tⱼ)),  s, t ≥ 0
     Polynomial    (γ ⟨s, t⟩ + c₀)^p
+    Tangent       tanh(γ ⟨s, t⟩ + c₀), which is not positive definite
     Linear        ⟨s, t⟩
     Callable      a function of two matrices given by the user
     Precomputed   the rows are rows of the kernel matrix
@@ -274,6 +275,26 @@ class Polynomial(OfPoints):
 
 
 @dataclass(frozen=True)
+class Tangent(OfPoints):
+    """tanh(γ ⟨s, t⟩ + c₀), the sigmoid kernel; its matrices may have negative eigenvalues."""
+
+    gamma: float
+    coef0: float
+    by_products: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_number("gamma", self.gamma, 0.0, open_low=True)
+        check_number("coef0", self.coef0)
+
+    def between(self, rows: Block, points: Points) -> Matrix:
+        """The hyperbolic tangent of the inner products."""
+        found = products(rows, points)
+        found *= self.gamma
+        found += self.coef0
+        return np.tanh(found, out=found)
+
+
+@dataclass(frozen=True)
 class Linear(OfPoints):
     """⟨s, t⟩."""
 
@@ -320,6 +341,13 @@ class Precomputed(OfPoints):
     def take(self, chosen: Any) -> "Precomputed":
         """The columns of some of the points."""
         return Precomputed(self.columns[chosen])
+
+
+def is_positive_definite(kernel: Kernel) -> bool:
+    """Whether no matrix of this kernel has negative eigenvalues; of callable and precomputed ones this is assumed."""
+    if isinstance(kernel, Polynomial):
+        return kernel.coef0 >= 0.0
+    return not isinstance(kernel, Tangent)
 
 
 def precision_for(rows: Block) -> np.dtype[Any]:

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from primalsvm.maps.fourier import FourierMap
-from primalsvm.maps.kernels import Callable, ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
+from primalsvm.maps.kernels import Callable, ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed, Tangent
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
 
 NAMED_KERNELS: dict[str, Any] = {  # by the values of the parameter `kernel`; their fields are parameters as well
@@ -13,6 +13,7 @@ NAMED_KERNELS: dict[str, Any] = {  # by the values of the parameter `kernel`; th
     "laplacian": Laplacian,
     "chi2": ChiSquared,
     "poly": Polynomial,
+    "sigmoid": Tangent,
     "linear": Linear,
 }
 KERNELS: dict[str, type] = {  # by the names of their classes, for files, which cannot hold functions
