@@ -38,6 +38,9 @@ from primalsvm.options import check_share
 # Σc of a class may fall short of ν Σc/2 by this share, as sums are rounded.
 ROUNDING_OF_WEIGHTS = 1e-12
 
+# The size of ⟨x, x⟩ is that of this many rows.
+SAMPLED_ROWS = 16
+
 
 class Levels(NamedTuple):
     """The best b + δ for the positive side and b − δ for the negative one; δ is −ρ or ε."""
@@ -92,7 +95,7 @@ class NuProblem:
         if not self.loss.is_classification:
             return objective
         check_feasible(self.nu, *data.reduce(sums.side_weights, y, data.weights))
-        rows = float(data.squared_norms().mean())
+        rows = float(data.squared_norms(SAMPLED_ROWS).mean())
         return replace(objective, trivial_above=-TRIVIAL * self.nu**2 / (2.0 * self.lam) * rows)
 
 

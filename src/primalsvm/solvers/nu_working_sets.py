@@ -22,7 +22,7 @@ from primalsvm.losses.base import QuadraticPiece
 from primalsvm.nu_problem import Levels, NuObjective
 from primalsvm.objective import Evaluation
 from primalsvm.solution import relative_gap
-from primalsvm.solvers.nu_smo import side_steps
+from primalsvm.solvers.nu_smo import permuted, side_steps
 from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.working_sets import (
     CACHE_BYTES,
@@ -229,4 +229,4 @@ def ordered(pieces: QuadraticPiece, rows: Vector, columns: Any) -> tuple[Vector,
     if pieces.sign.shape[0] > 1:  # every row has both sides, the positive one first
         return rows, K
     order = np.argsort(-pieces.sign[0, rows], kind="stable")
-    return rows[order], K[np.ix_(order, order)]
+    return rows[order], permuted(K, order)
