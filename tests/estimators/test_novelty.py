@@ -28,7 +28,7 @@ def objective(nu, scores, squared, rho):
 
 
 def theirs(nu, **parameters):
-    """LIBSVM's scores and objective, in our units: its w is νm times as long."""
+    """LIBSVM's scores and objective, in the units of our problem: its w is νm times as long."""
     model, unit = TheirOneClassSVM(nu=nu, tol=1e-10, **parameters).fit(X), nu * len(X)
     scores = model.score_samples(X) / unit
     squared = model.dual_coef_[0] / unit @ scores[model.support_]
@@ -52,7 +52,8 @@ def test_all_rows_as_landmarks_are_libsvm_s(nu, gamma):
     ours = OneClassSVM(nu=nu, gamma=gamma, approximation=Nystroem(landmarks=X), random_state=0).fit(X)
     scores, best = theirs(nu, gamma=gamma)
     assert ours.certificate_.primal == pytest.approx(best, rel=1e-6)
-    np.testing.assert_allclose(ours.score_samples(X), scores, atol=1e-5 * scores.max())
+    unit = nu * len(X)  # fitted scores are LIBSVM's
+    np.testing.assert_allclose(ours.score_samples(X), unit * scores, atol=1e-5 * unit * scores.max())
 
 
 def test_the_whole_kernel_matrix():

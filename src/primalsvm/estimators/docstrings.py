@@ -14,6 +14,14 @@ C : float, default=1.0
     Inverse regularisation strength as in scikit-learn: λ = 1/(C Σc).
 lam : float or None, default=None
     λ itself; overrides `C`. `partial_fit` requires it.
+penalty : {"l2"}, default="l2"
+    ‖w‖²; "l1" is refused, as it is another problem.
+dual : {"auto", True, False}, default="auto"
+    Without effect: `solver` says how the problem is solved, and P and D are both computed.
+intercept_scaling : float, default=1.0
+    Without effect on a free intercept, which is the limit of large values. With `penalize_intercept` it must be 1.
+multi_class : {"ovr"}, default="ovr"
+    One class against the rest; "crammer_singer" is refused, as it is another problem.
 kernel : {"rbf", "laplacian", "chi2", "poly", "sigmoid", "linear", "precomputed"} or function, default="rbf"
     "sigmoid", tanh(γ ⟨s, t⟩ + c₀), and "poly" with `coef0` < 0 are not positive definite: the exact problem then is not
     convex, `fit` finds a stationary point as LIBSVM does, and there is no certificate.

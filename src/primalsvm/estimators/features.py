@@ -153,6 +153,8 @@ class KernelFeatures:
         if is_exact(estimator) or (is_automatic(estimator) and suits_exact(estimator, rows, encoded)):
             if is_precomputed(estimator.kernel) and m != n:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
+            if is_precomputed(estimator.kernel) and hasattr(rows.matrix, "tocsr"):
+                raise TypeError("Sparse precomputed kernels are not supported: K must be a dense matrix")
             check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
             kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
             return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, np.dtype(np.float64)))

@@ -1,6 +1,6 @@
 """`LinearSVR`: linear support vector regression with a certificate."""
 
-from typing import Any
+from typing import Any, Literal
 
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.docstrings import fill_parameters
@@ -54,12 +54,14 @@ class LinearSVR(Regressor):
         lam: float | None = None,
         loss: str | Loss = "epsilon_insensitive",
         quantile: float = 0.5,
+        dual: bool | Literal["auto"] = "auto",
         solver: str | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         max_seconds: float | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
         certify: bool = True,
         warm_start: bool = False,
         early_stopping: bool = False,

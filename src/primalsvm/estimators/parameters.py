@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "n_jobs": (Integral, NONE),
     "memory": (Real, NONE),
     "cache_size": (Real, NONE),
+    "intercept_scaling": (Real,),
 }
 MEGABYTE = 2.0**20
 UNLIMITED = -1  # the value of max_iter that means no limit in scikit-learn
@@ -66,8 +67,29 @@ def check_parameters(estimator: Any) -> None:
     check_number("cache_size", given.get("cache_size"), 0.0, open_low=True, none=True)
     if "decision_function_shape" in given:
         check_choice("decision_function_shape", given["decision_function_shape"], ("ovr", "ovo"))
+    check_linear(given)
     estimator._task.check_parameters(estimator)
     estimator._features.check_parameters(estimator)
+
+
+def check_linear(given: dict[str, Any]) -> None:
+    """Raise an error for those parameters of scikit-learn's linear estimators that have no meaning here."""
+    if given.get("penalty", "l2") != "l2":
+        raise ValueError(f"penalty={given['penalty']!r}: the problem has the penalty 'l2' only, and 'l1' is another one")
+    if given.get("multi_class", "ovr") != "ovr":
+        raise ValueError(
+            f"multi_class={given['multi_class']!r}: several classes are solved one against the rest, 'ovr'; "
+            "'crammer_singer' is another problem"
+        )
+    if not (isinstance(given.get("dual", True), bool | np.bool_) or given["dual"] == "auto"):
+        raise ValueError(f"dual must be True, False or 'auto', got {given['dual']!r}")
+    scaling = given.get("intercept_scaling", 1.0)
+    check_number("intercept_scaling", scaling, 0.0, open_low=True)
+    if scaling != 1.0 and given["fit_intercept"] and given["penalize_intercept"]:
+        raise ValueError(
+            f"intercept_scaling={scaling!r}: with penalize_intercept=True the constant feature is 1; the default, a free "
+            "intercept, is what a large intercept_scaling approaches"
+        )
 
 
 def lam_of(estimator: Any, total_weight: float) -> float:

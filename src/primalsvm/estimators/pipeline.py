@@ -24,7 +24,7 @@ from primalsvm.estimators.scaling import advice
 from primalsvm.estimators.warning import warn
 from primalsvm.objective import Objectives
 from primalsvm.one_vs_one import PairObjectives
-from primalsvm.solution import Certificate, Solution, Status
+from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.protocol import JointSolver
 from primalsvm.solvers.several import Single
@@ -73,7 +73,9 @@ def fit(
         if held_out is not None:
             validation = make_objectives(held_out, features.store(estimator, rows, held_out, "block", resources), units)
         start = starting_states(previous, features, units, training.count)
-        found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
+        found = constant_solution(training, data, stops)
+        if found is None:
+            found = solve(estimator, make_objectives(training, data, units), solver, stops, seed, validation, start)
     solutions = found if units is None else [units.restore(one) for one in found]
     fitted = fit_report(estimator, solutions) | decode(training, features, solutions)
     if method_of(getattr(estimator, "probability", None)) and fitted["status_"] is not Status.INTERRUPTED:
@@ -172,6 +174,32 @@ def solve(
             objectives, solver, stops,
             validation=validation, seed=seed, start=start, on_progress=on_progress, resume=resume, on_snapshot=writer,
         )  # fmt: skip
+
+
+def constant_solution(encoded: Encoded, data: Dataset, stops: Stops) -> list[Solution] | None:
+    """If all targets are equal and the intercept is free: w = 0 and b = 0, which is y, with P = D = 0."""
+    problem = encoded.problem
+    if encoded.decoder is not None or encoded.objective is not None or problem.nu or problem.intercept != "free":
+        return None
+    if np.ptp(encoded.Y[encoded.data.weight_array() > 0]) > 0.0 or problem.loss.value(0.0, 0.0) != 0.0:
+        return None
+    trace = Trace()
+    trace.append(0.0, 0, 0.0, 0.0, 0.0)
+    return [
+        Solution(
+            w=np.zeros(data.shape[1]),
+            b=0.0,
+            certificate=Certificate.of(0.0, 0.0) if stops.certify else None,
+            status=Status.CONVERGED,
+            message="all targets are equal",
+            trace=trace.array(),
+            n_epochs=0.0,
+            n_steps=0,
+            seconds=0.0,
+            solver=None,
+            state=None,
+        )
+    ]
 
 
 def decode(encoded: Encoded, features: FittedFeatures, solutions: list[Solution]) -> dict[str, Any]:

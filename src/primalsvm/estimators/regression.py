@@ -62,8 +62,6 @@ class Regression:
         if counted.size == 1:
             raise ValueError("1 sample of positive weight only: there is nothing to compare it with")
         problem = self.problem(estimator, data.total_weight)
-        if problem.intercept == "free" and np.ptp(counted) == 0.0:
-            raise ValueError(f"y is constant ({counted[0]:g}): there is nothing to learn")
         return Encoded(data, problem, y[:, None])
 
     def units(self, encoded: Encoded, data: Dataset) -> Units:
