@@ -5,8 +5,8 @@
 
 (Schölkopf, Smola, Williamson and Bartlett 2000, equations 32 and 45.) Their duals, with w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ:
 
-    classification   D(α) = −λ/2 ‖w(α)‖²,                         αᵢ = yᵢ θᵢ,  0 ≤ θᵢ ≤ 1,  Σ cᵢ αᵢ = 0,  Σ cᵢ |αᵢ| = ν Σc
-    regression       D(α) = (1/Σc) Σ cᵢ αᵢ yᵢ − λ/2 ‖w(α)‖²,      |αᵢ| ≤ 1,               Σ cᵢ αᵢ = 0,  Σ cᵢ |αᵢ| ≤ ν Σc
+    classification   D(α) = −λ/2 ‖w(α)‖²,                      0 ≤ yᵢ αᵢ ≤ 1,   Σ cᵢ αᵢ = 0,   Σ cᵢ |αᵢ| = ν Σc
+    regression       D(α) = (1/Σc) Σ cᵢ αᵢ yᵢ − λ/2 ‖w(α)‖²,   |αᵢ| ≤ 1,        Σ cᵢ αᵢ = 0,   Σ cᵢ |αᵢ| ≤ ν Σc
 
 A classifier (w, b, ρ) classifies as (w/ρ, b/ρ), which has a margin of 1. P is stated for that one, and for a regressor
 without its ε; each is the least value over ρ or ε:
@@ -23,7 +23,7 @@ each side. So the best b and ρ, or ε, are two intercepts of one-class problems
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class NuObjective:
     problem : the definition
     data : the rows with their weights
     y : handle of the targets
-    trivial_above : a lower bound of at least this shows that w* = 0: the classes overlap too much for ν
+    trivial_above : a lower bound of at least this shows that w* = 0: the classes overlap too much for so small a ν
     """
 
     problem: NuProblem

@@ -27,7 +27,8 @@ M = 300
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(M, 4))
 NUMBERS = X[:, 0] + X[:, 1] ** 2 + 0.5 * RNG.normal(size=M)
-SIGNS = np.where(NUMBERS > np.quantile(NUMBERS, 0.6), 1.0, -1.0)
+MEDIAN = np.quantile(NUMBERS, 0.6)
+SIGNS = np.where(NUMBERS > MEDIAN, 1.0, -1.0)
 SIGNS[::9] *= -1.0
 WEIGHTS = Weights(RNG.uniform(0.2, 2.0, M), 1)
 WEIGHTS.values[::7] = 0.0

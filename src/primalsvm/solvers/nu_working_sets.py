@@ -37,6 +37,8 @@ from primalsvm.solvers.working_sets import (
     piece_gaps,
 )
 
+NO_LEVELS = Levels(0.0, 0.0)
+
 
 @dataclass
 class NuState(SolverState):
@@ -48,7 +50,7 @@ class NuState(SolverState):
     exact_scores: Vector  # its s, in double precision
     dual: float  # D
     pieces: QuadraticPiece  # of the variables
-    levels: Levels = Levels(0.0, 0.0)
+    levels: Levels = NO_LEVELS
     kept: Vector | None = None  # the last working set, the latest rows last
     columns: Any = None  # of the kernel matrix; None: not made yet
     moved: bool = False  # whether the last working set has changed anything
@@ -160,7 +162,7 @@ class NuWorkingSets:
         else:
             scores = objective.data.scores(beta)
         dual = objective.dual_value(beta, scores)
-        levels = Levels(0.0, 0.0) if dual >= objective.trivial_above else objective.best_levels(scores)
+        levels = NO_LEVELS if dual >= objective.trivial_above else objective.best_levels(scores)
         w, scores_of_w, b = objective.point(beta, scores, levels)
         return Evaluation(w, b, objective.value_at(scores_of_w, w, b), dual, details=(beta, scores))
 
