@@ -19,6 +19,8 @@ Reduce = Callable[..., Any]
 
 # A sum of slopes below this share of Σc is 0 up to rounding.
 ROUNDING_OF_SLOPES = 1e-14
+# An intercept below this share of the scores' size is 0 up to rounding: bisection comes near 0 but not to it.
+ROUNDING_OF_INTERCEPTS = 2.0**-52
 
 
 def best_intercept(
@@ -33,7 +35,8 @@ def best_intercept(
 ) -> float:
     """The b that minimises Σ cᵢ ℓ(yᵢ, scoreᵢ + b) + linear · b.
 
-    Of an interval of minimisers it is the middle, or the upper end if there is no lower one.
+    Of an interval of minimisers it is the middle, or the upper end if there is no lower one. What is 0 up to rounding
+    is exactly 0.
 
     It is found by bisection around a `guess` (NaN: without one), first on all rows, then on those in the
     bracket.
@@ -71,10 +74,11 @@ def best_intercept(
     )
     few, settled = Weights(c, 1), settled + linear
     low, left, at_left = sums.crossing(loss, few_y, few, few_scores, settled, low, high, -zero)
-    if at_left > zero:
-        return float(left)
-    right = sums.crossing(loss, few_y, few, few_scores, settled, low, high, zero)[0]
-    return float(right if endless else 0.5 * (left + right))
+    b = left
+    if at_left <= zero:
+        right = sums.crossing(loss, few_y, few, few_scores, settled, low, high, zero)[0]
+        b = right if endless else 0.5 * (left + right)
+    return float(b) if abs(b) > ROUNDING_OF_INTERCEPTS * reach else 0.0
 
 
 def reduce_locally(function: Callable[..., Any], *pieces: Any, merge: Any = None) -> Any:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn import svm
 from sklearn.base import clone, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.datasets import load_iris, make_classification
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV

@@ -16,16 +16,12 @@ EXPECTED = np.load(FOLDER / "expected.npz")
 X = EXPECTED["X"]
 
 
-UNIT = 0.2 * len(X)  # ν m: that version's one-class scores were divided by it
+UNITS = {"one_class_svm.scores": 0.2 * len(X)}  # ν m: that version's one-class scores were divided by it
 
 
 def expected(key):
-    """What that version computed, in today's terms: kernel one-class scores are sums, and 0 on the boundary."""
-    found = EXPECTED[key]
-    if not key.startswith("one_class_svm"):
-        return found
-    on_boundary = np.abs(UNIT * EXPECTED["one_class_svm.scores"]) < 1e-9
-    return np.where(on_boundary, 0.0, UNIT * found) if key.endswith("scores") else np.where(on_boundary, 1, found)
+    """What that version computed, in today's units."""
+    return UNITS[key] * EXPECTED[key] if key in UNITS else EXPECTED[key]
 
 
 def outputs(model, rows):

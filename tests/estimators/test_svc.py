@@ -253,7 +253,10 @@ def test_rows_of_weight_zero_take_no_step():
     c = np.where(np.arange(300) % 3 == 0, 0.0, 1.5)
     with_them = SVC(**STREAM).partial_fit(X, Y, sample_weight=c).partial_fit(X[:9], Y[:9], sample_weight=np.zeros(9))
     without = SVC(**STREAM).partial_fit(X[c > 0], Y[c > 0], sample_weight=c[c > 0])
-    assert with_them.feature_coef_.tobytes() == without.feature_coef_.tobytes() and with_them.n_steps_ == without.n_steps_ == 200
+    assert (
+        with_them.feature_coef_.tobytes() == without.feature_coef_.tobytes()
+        and with_them.n_steps_ == without.n_steps_ == 200
+    )
 
 
 @pytest.mark.parametrize("begun", [False, True])

@@ -11,6 +11,7 @@ from primalsvm import (
     InteriorPoint,
     Logistic,
     Newton,
+    Nystroem,
     Pinball,
     Problem,
     SmoothedHinge,
@@ -116,6 +117,23 @@ def test_rows_may_be_left_out_of_the_factor(monkeypatch):
     rough = solve(problem, data, y, solver=InteriorPoint())
     assert rough.status is Status.CONVERGED and min(counts) < 1000
     assert abs(rough.n_steps - exact.n_steps) <= 3  # the directions are as good
+
+
+def test_a_cycle_of_corrected_steps_is_left():
+    """With rows held out as in cross-validation, Mehrotra's corrected steps repeat themselves in fours."""
+    rows = np.random.RandomState(0).uniform(size=(10, 3))
+    features = Nystroem(gamma=0.4246421332499832, random_state=1).fit_transform(rows)[[3, 4, 7, 8, 9]]
+    y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
+    solution = solve(Problem(Hinge(), 1.9594e-5, "free"), features, y, solver=InteriorPoint(), tol=1e-10)
+    assert solution.certificate.relative_gap <= 1e-10 and solution.n_epochs <= 40
+
+
+def test_products_of_variables_that_grow_at_first_are_no_stall():
+    rows = np.random.default_rng(11).normal(size=(201, 3)) + np.array([3.0, 2.0, 1.0])
+    features = Nystroem(gamma=0.1, landmarks=rows).fit_transform(rows)
+    problem = Problem(OneSided(), 0.5, "free", 0.5)
+    solution = solve(problem, features / 0.1066585581170305, np.zeros(201), solver=InteriorPoint(), tol=1e-9)
+    assert solution.certificate.relative_gap <= 1e-9
 
 
 def test_rows_of_zeros_and_features_of_zeros():

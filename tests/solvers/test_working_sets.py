@@ -20,7 +20,6 @@ from primalsvm.losses import (
 )
 from primalsvm.maps.kernels import Gaussian, Linear, as_points
 from primalsvm.objective import Problem
-from primalsvm.solvers import working_sets
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.interior_point import InteriorPoint
 from primalsvm.solvers.protocol import Run
@@ -102,22 +101,6 @@ def test_small_sets_and_columns_in_single_precision_reach_the_same_optimum(
     assert found.certificate.relative_gap <= 1e-7
     assert found.certificate.dual <= truth.certificate.primal + 1e-9 * abs(truth.certificate.primal)
     assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-7)
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_many_rows_start_from_a_sample(monkeypatch, noise):
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(1200, 3))
-    y = np.where(rows[:, 0] * rows[:, 1] > 0, 1.0, -1.0) * np.where(rng.random(1200) < noise, -1.0, 1.0)
-    problem = Problem(Hinge(), 1e-2 if noise else 1e-4, "free")
-    truth = solve(problem, rows_of(Gaussian(1.0), rows), y, 1e-8)
-    monkeypatch.setattr(working_sets, "SAMPLED_ROWS", 500)
-    begun = []
-    begin_at = WorkingSets._begin_at
-    monkeypatch.setattr(WorkingSets, "_begin_at", lambda *given: (begun.append(given[3].shape[1]), begin_at(*given)))
-    found = solve(problem, rows_of(Gaussian(1.0), rows), y, 1e-6, size=128)
-    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-6)
-    assert (1200 in begun) == (noise > 0.0)  # where most support vectors are at the bound
 
 
 def test_a_state_goes_on_after_pickling_to_the_same_bits(monkeypatch):

@@ -12,6 +12,9 @@ from primalsvm.data.dense import Dense
 
 # Columns are kept if at least this many fit into the memory for them.
 LEAST_KEPT = 4096
+# Columns of dense rows with at most this many features, and of more rows than this, are computed again in each use, which
+# takes less time than reading them.
+FEW_FEATURES, MANY_ROWS = 64, 50_000
 # Rows and points of a tile: its values stay in the cache while they are computed and used.
 TILE_ROWS, TILE_POINTS = 256, 1024
 
@@ -19,8 +22,8 @@ TILE_ROWS, TILE_POINTS = 256, 1024
 class KernelColumns:
     """Columns of a kernel matrix at the active rows, in single precision; the least recently used are dropped.
 
-    Of a matrix that is small, all of it, in double precision. Where too few columns fit into the memory that they may
-    take, none is kept: they are computed again in each use.
+    Of a matrix that is small, all of it, in double precision. No column is kept where too few fit into the memory that
+    they may take, and where they are cheap: they are computed again in each use.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ class KernelColumns:
         if self.whole is not None:
             return
         capacity = int(nbytes / (4.0 * max(active.shape[0], 1)))
-        capacity = min(active.shape[0], capacity) if capacity >= LEAST_KEPT else 0
+        capacity = min(active.shape[0], capacity) if capacity >= LEAST_KEPT and not is_cheap(matrix) else 0
         self.values = np.empty((capacity, active.shape[0]), np.float32)
         self.place = np.full(m, -1)  # of the column of row i in `values`; −1: it is not kept
         self.owner = np.full(capacity, -1)
@@ -98,6 +101,11 @@ class KernelColumns:
             lambda start, stop: add_lines(values, places, coefficients, start, stop, out),
             list(threads.ranges(out.shape[0])),
         )
+
+    def add_all(self, coefficients: Vector, out: Vector) -> None:
+        """`add` for all rows with a coefficient other than 0."""
+        support = np.flatnonzero(coefficients)
+        self.add(support, coefficients[support], out)
 
     def _places(self, numbers: Vector) -> Vector:
         """The places of some columns in `values`; those that are missing are computed."""
@@ -163,6 +171,12 @@ def single_precision(matrix: Any) -> Any:
     else:
         columns[:] = points.columns
     return type(points)(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
+
+
+def is_cheap(matrix: Any) -> bool:
+    """Whether columns take less time to compute than to read."""
+    dense = matrix.kernel.by_products and not matrix.rows.sparse
+    return dense and matrix.points.columns.shape[0] <= FEW_FEATURES and matrix.shape[0] > MANY_ROWS
 
 
 @kernel

@@ -9,7 +9,8 @@ Kind = TypeVar("Kind", bound=type)
 SHARED = """
 nu : float, default=0.5
     ν in (0, 1]: an upper bound on the share of outliers among the training rows and a lower bound on the share of
-    support vectors. The share of outliers is ν up to ties and rounding.
+    support vectors. The share of outliers is ν up to ties and rounding; in a small exact machine less, as many rows are
+    on the boundary and count as inliers.
 C : float, default=1.0
     Inverse regularisation strength as in scikit-learn: λ = 1/(C Σc).
 lam : float or None, default=None
@@ -51,7 +52,8 @@ tol : float, default=1e-3
     Relative duality gap at which to stop; with a kernel, that of the problem in the mapped features. Small problems are
     solved to 1e-10.
 max_iter : int or None, default=None
-    Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or two), whichever comes last.
+    Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or
+    two), whichever comes last.
 max_seconds : float or None, default=None
     Maximum number of seconds of solving.
 fit_intercept : bool, default=True

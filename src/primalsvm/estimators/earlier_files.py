@@ -1,9 +1,9 @@
 """Model files of version 0.1.0, whose kernel machines had other names and units.
 
-    coef_        is `feature_coef_`
-    dual_coef_   is `landmark_coef_` of Nyström features; of an exact machine it was `coef_` once more
-    gamma_       was not stored
-    one-class    scores were divided by ν Σc; the files hold the number of rows, which is Σc without weights
+coef_        is `feature_coef_`
+dual_coef_   is `landmark_coef_` of Nyström features; of an exact machine it was `coef_` once more
+gamma_       was not stored
+one-class    scores were divided by ν Σc; the files hold the number of rows, which is Σc without weights
 """
 
 from typing import Any

@@ -90,6 +90,21 @@ def expansion_scores(
     return out
 
 
+def pair_votes(first: npt.NDArray[np.bool_], pairs: Pairs, count: int) -> Vector:
+    """The number of pairs that each class wins; `first` says for each row and pair whether it is the first class.
+
+    Examples
+    --------
+    >>> pair_votes(np.array([[True, True, False]]), [(0, 1), (0, 2), (1, 2)], 3)
+    array([[2., 0., 1.]])
+    """
+    votes = np.zeros((first.shape[0], count))
+    for k, (i, j) in enumerate(pairs):
+        votes[first[:, k], i] += 1.0
+        votes[~first[:, k], j] += 1.0
+    return votes
+
+
 def one_vs_rest_scores(scores: Vector, pairs: Pairs, count: int) -> Vector:
     """A score for each class from those of pairs: the votes, and in (−⅓, ⅓) the sum of scores, as scikit-learn.
 
@@ -98,12 +113,9 @@ def one_vs_rest_scores(scores: Vector, pairs: Pairs, count: int) -> Vector:
     >>> one_vs_rest_scores(np.array([[1.0, 1.0, -3.0]]), [(0, 1), (0, 2), (1, 2)], 3).round(3)
     array([[ 2.222, -0.267,  1.222]])
     """
-    votes, sums = np.zeros((2, scores.shape[0], count))
+    sums = np.zeros((scores.shape[0], count))
     for k, (i, j) in enumerate(pairs):
         sums[:, i] += scores[:, k]
         sums[:, j] -= scores[:, k]
-        first = scores[:, k] >= 0
-        votes[first, i] += 1
-        votes[~first, j] += 1
-    found: Vector = votes + sums / (3 * (np.abs(sums) + 1))
+    found: Vector = pair_votes(scores >= 0.0, pairs, count) + sums / (3 * (np.abs(sums) + 1))
     return found

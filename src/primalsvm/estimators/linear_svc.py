@@ -26,6 +26,8 @@ class LinearSVC(Classifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
         The classes, or the numbers of the labels.
+    class_weight_ : ndarray of shape (n_classes,)
+        The weights of the classes; without labels and streams.
     multilabel_ : bool
         Whether y had several columns.
     certificate_ : Certificate or None

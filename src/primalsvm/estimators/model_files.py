@@ -112,7 +112,9 @@ def _check_expansion(estimator: Any, n: int, problems: int) -> int:
     multiclass = getattr(estimator, "multiclass_", "ovr")
     _require(multiclass in ("ovr", "ovo"), "its problems are neither one-vs-rest nor one-vs-one")
     if multiclass == "ovo":
-        _require(isinstance(estimator.feature_map_, KernelValues) and problems > 2, "only exact machines are one-vs-one")
+        _require(
+            isinstance(estimator.feature_map_, KernelValues) and problems > 2, "only exact machines are one-vs-one"
+        )
         counts = estimator.n_support_
         agree = isinstance(counts, np.ndarray) and counts.shape == (problems,) and counts.dtype.kind in "iu"
         agree = agree and counts.min() >= 0 and counts.sum() == d

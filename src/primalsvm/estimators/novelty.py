@@ -16,9 +16,11 @@ from primalsvm.losses import OneSided
 from primalsvm.objective import Problem, mean_row
 from primalsvm.options import check_share
 
-# Rows whose scores are as near to ρ as this, relative to it, are on the boundary: support vectors are there up to the
-# accuracy of the solver, which is some 1e-10 for small problems. They count as inliers.
-ON_BOUNDARY = 1e-8
+# Rows whose scores are as near to ρ as this, relative to it, are on the boundary, and count as inliers.
+ON_BOUNDARY = 1e-13
+# Many support vectors of an exact machine are on the boundary, up to the accuracy of the solver: some 1e-10 where the
+# problem is small. With a threshold below that, rounding would decide which of them are outliers.
+ON_EXACT_BOUNDARY = 1e-8
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Detector(OutlierMixin, Estimator):
         ndarray of shape (n_samples,)
         """
         scores = prediction.scores_of(self, X)
-        scores[np.abs(scores) <= ON_BOUNDARY * np.abs(self.offset_)] = 0.0
+        near = ON_EXACT_BOUNDARY if getattr(self, "approximation_", "") == "exact" else ON_BOUNDARY
+        scores[np.abs(scores) <= near * np.abs(self.offset_)] = 0.0
         return scores
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""`OneClassSVM`: novelty detection with a kernel by low-dimensional features, with a certificate."""
+"""`OneClassSVM`: novelty detection with a kernel, exact or by low-dimensional features, with a certificate."""
 
 from typing import Any
 
@@ -13,11 +13,14 @@ from primalsvm.solvers.protocol import Solver
 
 @fill_parameters
 class OneClassSVM(KernelMachine, Detector):
-    """One-class support vector machine through features that approximate the kernel.
+    """One-class support vector machine, in the place of scikit-learn's.
 
-    Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises the objective of Schölkopf et al. (2001)
-    times ν, P(w, ρ) = ν/2 ‖w‖² − νρ + (1/Σc) Σ cᵢ max(0, ρ − ⟨w, φ(xᵢ)⟩), until the relative duality gap is at most
-    `tol`.
+    Minimises the objective of Schölkopf et al. (2001) times ν,
+    P(w, ρ) = ν/2 ‖w‖² − νρ + (1/Σc) Σ cᵢ max(0, ρ − ⟨w, φ(xᵢ)⟩), until the relative duality gap is at most `tol`, where
+    ⟨φ(s), φ(t)⟩ is k(s, t) in an exact machine, and near it in an approximate one.
+
+    Scores, coefficients and `offset_` are those of scikit-learn, ν Σc times as large as w and ρ here; after
+    `partial_fit`, which does not know Σc, they are those of w and ρ.
 
     Parameters
     ----------
@@ -27,12 +30,13 @@ class OneClassSVM(KernelMachine, Detector):
 
     Attributes
     ----------
-    feature_map_, coef_, intercept_, dual_coef_, landmarks_, support_
-        As in `SVC`.
+    approximation_, intercept_, support_, support_vectors_, n_support_, dual_coef_, coef_, feature_map_, feature_coef_,
+    landmarks_, landmark_coef_, gamma_, fit_status_, shape_fit_, sparse_fit_
+        As in `SVC`, with one problem and all rows in one class.
     offset_ : ndarray of shape (1,)
-        ρ = −`intercept_`.
+        ν Σc ρ = −`intercept_`.
     certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
-        As in `LinearSVC`; the certificate is that of the mapped problem.
+        As in `LinearSVC`; the certificate of an approximate machine is that of the mapped problem.
 
     Examples
     --------

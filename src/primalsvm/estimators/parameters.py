@@ -75,7 +75,9 @@ def check_parameters(estimator: Any) -> None:
 def check_linear(given: dict[str, Any]) -> None:
     """Raise an error for those parameters of scikit-learn's linear estimators that have no meaning here."""
     if given.get("penalty", "l2") != "l2":
-        raise ValueError(f"penalty={given['penalty']!r}: the problem has the penalty 'l2' only, and 'l1' is another one")
+        raise ValueError(
+            f"penalty={given['penalty']!r}: the problem has the penalty 'l2' only, and 'l1' is another one"
+        )
     if given.get("multi_class", "ovr") != "ovr":
         raise ValueError(
             f"multi_class={given['multi_class']!r}: several classes are solved one against the rest, 'ovr'; "
@@ -87,8 +89,8 @@ def check_linear(given: dict[str, Any]) -> None:
     check_number("intercept_scaling", scaling, 0.0, open_low=True)
     if scaling != 1.0 and given["fit_intercept"] and given["penalize_intercept"]:
         raise ValueError(
-            f"intercept_scaling={scaling!r}: with penalize_intercept=True the constant feature is 1; the default, a free "
-            "intercept, is what a large intercept_scaling approaches"
+            f"intercept_scaling={scaling!r}: with penalize_intercept=True the constant feature is 1; a free intercept, "
+            "the default, is what a large intercept_scaling approaches"
         )
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from primalsvm.data import as_block, thread_pool
-from primalsvm.estimators.expansion import one_vs_rest_scores
+from primalsvm.estimators.expansion import one_vs_rest_scores, pair_votes
 from primalsvm.estimators.loading import check_matrix
 from primalsvm.one_vs_one import class_pairs
 from primalsvm.sources.opening import is_source
@@ -78,8 +78,11 @@ def classes_of(classifier: Any, scores: Scores) -> npt.NDArray[Any]:
     if classifier.multilabel_:
         return (scores > 0).astype(int)
     if is_one_vs_one(classifier):
-        scores = class_scores(classifier, scores)
-        scores = scores if getattr(classifier, "break_ties", False) else scores.round()  # the votes alone
+        if getattr(classifier, "break_ties", False):
+            scores = class_scores(classifier, scores)
+        else:  # as in LIBSVM a score of 0 is a vote for the second class, unlike in the scores of classes
+            count = len(classifier.classes_)
+            scores = pair_votes(scores > 0.0, class_pairs(count), count)
     codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
     classes: npt.NDArray[Any] = classifier.classes_[codes]
     return classes

@@ -1,4 +1,4 @@
-"""`SVC`: a kernel support vector classifier by low-dimensional features, with a certificate."""
+"""`SVC`: a kernel support vector classifier, exact or by low-dimensional features, with a certificate."""
 
 from typing import Any, Literal
 
@@ -14,25 +14,47 @@ from primalsvm.solvers.protocol import Solver
 
 @fill_parameters
 class SVC(KernelMachine, Classifier):
-    """Kernel support vector classification through features that approximate the kernel.
+    """Kernel support vector classification, in the place of scikit-learn's.
 
-    Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
-    P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`.
+    Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`.
+    An exact machine has ⟨φ(s), φ(t)⟩ = k(s, t), and solves this for each pair of classes; an approximate one maps rows
+    to d features with ⟨φ(s), φ(t)⟩ ≈ k(s, t), and solves this for each class against the rest.
 
     Attributes
     ----------
-    feature_map_ : the map φ
-    coef_ : ndarray of shape (1, d)
-        w in the space of the features; with "exact", the coefficients of the support vectors.
-    intercept_ : ndarray of shape (1,)
-    dual_coef_ : ndarray of shape (1, s), with Nyström features and with "exact"
-        α_S: the score is Σ α_l k(t_l, x) + b over the landmarks or support vectors t_l.
-    landmarks_ : array of shape (s, n_features), with Nyström features
-    support_ : ndarray, with "exact"
-        Indices of the support vectors.
-    classes_, multilabel_, calibration_, certificate_, certificates_, history_, status_, solver_, n_iter_, n_steps_,
-    n_features_in_, n_samples_fit_, layout_
-        As in `LinearSVC`; the certificate is that of the mapped problem.
+    approximation_ : str
+        "exact", "nystroem" or "fourier": what `approximation` has come to mean.
+    intercept_ : ndarray of shape (1,), (n_pairs,) or (n_classes,)
+    support_ : ndarray of shape (s,), of exact machines
+        Indices of the support vectors, class by class.
+    support_vectors_ : array or sparse matrix of shape (s, n_features), of exact machines
+    n_support_ : ndarray of shape (n_classes,), of exact machines
+        The number of support vectors of each class.
+    dual_coef_ : array or sparse matrix of shape (n_classes − 1, s), of exact machines
+        Coefficients of the support vectors in the problems of their class, at most C in size, as scikit-learn's.
+    coef_ : ndarray or sparse matrix of shape (1, n_features), (n_pairs, n_features) or (n_classes, n_features)
+        w in the space of the rows; with the linear kernel only.
+    feature_map_ : the map φ; of exact machines the support vectors with their kernel
+    feature_coef_ : ndarray of shape (1, d) or (n_classes, d)
+        w in the space of the features; of exact machines the same as `dual_coef_`.
+    landmarks_ : array of shape (d, n_features), with Nyström features
+    landmark_coef_ : ndarray of shape (1, d) or (n_classes, d), with Nyström features
+        α_S: the score is Σ α_l k(t_l, x) + b over the landmarks t_l.
+    gamma_ : float
+        γ of the kernel, if it has one.
+    fit_status_ : int
+        0 if the fit ended as it should, 1 if it fell short.
+    shape_fit_ : tuple
+        The shape of the training rows.
+    sparse_fit_ : bool
+        Whether an exact machine was fitted to sparse rows.
+    multiclass_ : str
+        "ovo" if there is a problem for each pair of classes.
+    n_iter_ : ndarray of shape (n_problems,)
+        Number of epochs of each problem.
+    classes_, class_weight_, multilabel_, calibration_, certificate_, certificates_, history_, status_, solver_,
+    n_steps_, n_features_in_, n_samples_fit_, layout_
+        As in `LinearSVC`; the certificate of an approximate machine is that of the mapped problem.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`SVR`: kernel support vector regression by low-dimensional features, with a certificate."""
+"""`SVR`: kernel support vector regression, exact or by low-dimensional features, with a certificate."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from primalsvm.solvers.protocol import Solver
 
 @fill_parameters
 class SVR(KernelMachine, Regressor):
-    """Kernel support vector regression through features that approximate the kernel.
+    """Kernel support vector regression, in the place of scikit-learn's.
 
-    Maps rows to d features φ(x) with ⟨φ(s), φ(t)⟩ ≈ k(s, t) and minimises
-    P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`.
+    Minimises P(w, b) = λ/2 ‖w‖² + (1/Σc) Σ cᵢ ℓ(yᵢ, ⟨w, φ(xᵢ)⟩ + b) until the relative duality gap is at most `tol`,
+    where ⟨φ(s), φ(t)⟩ is k(s, t) in an exact machine, and near it in an approximate one.
 
     Parameters
     ----------
@@ -30,10 +30,11 @@ class SVR(KernelMachine, Regressor):
 
     Attributes
     ----------
-    feature_map_, coef_, intercept_, dual_coef_, landmarks_
-        As in `SVC`.
+    approximation_, intercept_, support_, support_vectors_, n_support_, dual_coef_, coef_, feature_map_, feature_coef_,
+    landmarks_, landmark_coef_, gamma_, fit_status_, shape_fit_, sparse_fit_
+        As in `SVC`, with one problem and all rows in one class.
     certificate_, history_, status_, solver_, n_iter_, n_steps_, n_features_in_, n_samples_fit_, layout_
-        As in `LinearSVC`; the certificate is that of the mapped problem.
+        As in `LinearSVC`; the certificate of an approximate machine is that of the mapped problem.
 
     Examples
     --------

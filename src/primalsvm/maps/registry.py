@@ -5,7 +5,17 @@ from dataclasses import fields
 from typing import Any
 
 from primalsvm.maps.fourier import FourierMap
-from primalsvm.maps.kernels import Callable, ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed, Tangent
+from primalsvm.maps.kernels import (
+    Callable,
+    ChiSquared,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Tangent,
+)
 from primalsvm.maps.nystroem import KernelValues, NystroemMap
 
 NAMED_KERNELS: dict[str, Any] = {  # by the values of the parameter `kernel`; their fields are parameters as well

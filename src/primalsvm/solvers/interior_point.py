@@ -38,6 +38,9 @@ LEFT_OUT = 300.0
 CORRECTED = 1e-8
 # A correction takes at most this many conjugate-gradient steps; more than a few are rare.
 CORRECTIONS = 20
+# Corrected steps may lead in a circle (two classes of five rows and as many features, C = 1e4: a cycle of four steps).
+# After this many steps without progress they aim at this share of μ, without correction.
+CYCLING, CENTRED = 3, 0.1
 # After this many steps in a row without progress only rounding is left.
 FUTILE_STEPS = 10
 # Below this μ / P the products of variables are rounding only.
@@ -61,6 +64,7 @@ class InteriorState(SolverState):
     products: Vector | None  # ⟨xᵢ, xⱼ⟩, where systems have one equation a row
     estimate: float = np.inf  # estimate of the relative gap
     smallest: float = np.inf  # the smallest μ so far
+    least: float = np.inf  # the smallest estimate so far
     futile: int = 0
 
     def release(self) -> None:
@@ -171,8 +175,11 @@ class InteriorPoint:
         zero = np.zeros(a.shape)
         predictor = direction(zero, zero)
         mu = mean_product(0.0, predictor)
-        centred = mu * (mean_product(longest(predictor), predictor) / mu) ** 3
-        step = direction(centred - predictor.s * predictor.a, centred + predictor.z * predictor.a)
+        if state.futile < CYCLING:
+            centred = mu * (mean_product(longest(predictor), predictor) / mu) ** 3
+            step = direction(centred - predictor.s * predictor.a, centred + predictor.z * predictor.a)
+        else:
+            step = direction(zero + CENTRED * mu, zero + CENTRED * mu)
         t = longest(step)
         state.a, state.slack = a + t * step.a, np.where(bounded, slack - t * step.a, 1.0)
         state.s, state.z = s + t * step.s, z + t * step.z
@@ -200,8 +207,10 @@ class InteriorPoint:
             balance = objective.balance(data.from_array(alpha_of(pieces, state.a)))
             gap += abs(state.b * objective.imbalance(balance)) / total
         state.estimate = 0.0 if dual >= objective.trivial_above else relative_gap(primal, primal - gap)
-        state.futile = 0 if mu < 0.999 * state.smallest else state.futile + 1
-        state.smallest = min(state.smallest, mu)
+        # μ may grow for many steps while w is still far away (the one-class problem); then the estimate falls
+        progress = mu < 0.999 * state.smallest or state.estimate < 0.999 * state.least
+        state.futile = 0 if progress else state.futile + 1
+        state.smallest, state.least = min(state.smallest, mu), min(state.least, state.estimate)
         state.worth_evaluating = state.estimate <= state.target
         state.finished = (
             not (np.isfinite(state.estimate) and mu > LEAST_MU * abs(primal))

@@ -9,9 +9,6 @@
         D ← D + its change;   P − D = Σ cᵢ (ℓᵢ + ℓᵢ* + αᵢ (sᵢ + b)) / Σc over the active rows
         shrink: rows at a bound, far from leaving it, are no longer active
 
-Many rows begin with those of a sample, at the same λ. If most of its support vectors are at their upper bound, as with
-noisy labels, all rows start from α = −ℓ' at the scores of the sample's machine; else from 0.
-
 Joachims 1999 has working sets, the cache and shrinking; large sets filled by matrix products are ThunderSVM's (Wen et
 al. 2018). Columns in single precision only steer. A certificate updates s at all rows from the last certificate's, by
 kernel values in double precision for the rows whose β has changed; the run goes on from these.
@@ -29,23 +26,24 @@ from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.smo import pair_steps, single_steps
 
-# Rows of a working set.
-SET_SIZE = 1024
+# Rows of a working set: one in so many, between these limits. With more, fewer columns are used in all; with fewer, the
+# steps on a set take less time.
+SET_SHARE, LEAST_SIZE, LARGEST_SIZE = 50, 1024, 4096
 # The steps on a set end when the violation has fallen to this share of that of all rows; where the set has all rows,
 # there is nothing else to do, so to a smaller one.
-INNER, INNER_OF_ALL = 0.1, 0.005
+INNER, INNER_OF_ALL = 0.1, 0.001
 # … or after this many steps for each variable of the set.
 STEPS_PER_VARIABLE = 100
 # The estimated gap at which a certificate is worth its cost, as a share of the target.
 READY = 0.9
 # Bytes for kernel columns at most, unless the user says otherwise.
 CACHE_BYTES = 4e9
-# At least this many rows begin with a sample of one row in so many, solved to this gap.
-SAMPLED_ROWS, ONE_IN, SAMPLE_GAP = 20_000, 8, 0.03
-# They start from its machine if at least this share of its support vectors is at the upper bound.
-BOUNDED_SHARE = 0.5
+# Rows become inactive once the gap is at most this: before, too many come back.
+SHRINK_GAP = 0.3
+# All rows are active again when the gap of the active ones has fallen to this share of that of all rows.
+UNSHRINK = 0.1
 # Rows stay active if they are nearer to leaving their bound than this multiple of the violation.
-BAND = 1.0
+BAND = 0.3
 # Fewer active rows are worth a smaller cache if they are at most this share.
 SHRINK = 0.7
 
@@ -64,19 +62,18 @@ class WorkingSetState(SolverState):
     b: float = 0.0
     kept: Vector | None = None  # the last working set, the latest rows last
     columns: Any = None  # of the kernel matrix at the active rows; None: not made yet
-    estimate: float = np.inf
+    estimate: float = np.inf  # of the relative gap, by the active rows
+    full_estimate: float = np.inf  # when all rows were active last
     violation: float = np.inf
-    moved: bool = False  # whether the last working set has changed anything
+    moved: bool = True  # false if the last working set has changed nothing
     idle: int = 0  # certificates in a row without a step between them
-    sample: "WorkingSetState | None" = None  # that all rows will start from
-    sample_objective: Any = None  # None: not made yet
 
     def release(self) -> None:
         """Drop what can be computed again."""
-        self.columns = self.sample_objective = None
+        self.columns = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "columns": None, "sample_objective": None}
+        return {**vars(self), "columns": None}
 
 
 @dataclass(frozen=True)
@@ -85,16 +82,20 @@ class WorkingSets:
 
     Parameters
     ----------
-    size : rows of a working set
+    size : rows of a working set; None: one in 50, from 1,024 to 4,096
     cache_bytes : memory for kernel columns; None: 4 GB, or what the data set may use
     shrinking : whether rows that stay at a bound are left out for a while
     """
 
-    size: int = SET_SIZE
+    size: int | None = None
     cache_bytes: float | None = None
     shrinking: bool = True
     name: ClassVar[str] = "working_sets"
     traits: ClassVar[Traits] = Traits("passes", precise=True)
+
+    def size_for(self, m: int) -> int:
+        """Rows of a working set, of m rows."""
+        return min(max(m // SET_SHARE, LEAST_SIZE), LARGEST_SIZE) if self.size is None else self.size
 
     def start(self, objective: Objective, run: Run, previous: Any = None) -> WorkingSetState:
         """A = 0, or that of a previous state of as many rows; in the one-class problem the first rows share ν/λ."""
@@ -115,53 +116,30 @@ class WorkingSets:
         state = WorkingSetState(a, zero.copy(), zero, zero, 0.0, np.arange(m), pieces, target=run.target)
         if a.any():
             self._begin_at(objective, state, a)
-        elif m >= SAMPLED_ROWS:
-            state.sample_objective = sample_of(objective)
-            state.sample = self.start(state.sample_objective, run._replace(target=SAMPLE_GAP))
         return state
 
     def _begin_at(self, objective: Objective, state: WorkingSetState, a: Vector) -> None:
         """Begin at A."""
         pieces = state.pieces
         state.a = balanced(objective, pieces, a) if objective.free else a
-        state.exact_beta = coefficients(pieces, state.a)
-        state.exact_scores = objective.data.scores(state.exact_beta)
-        state.scores = state.exact_scores.copy()
-        state.dual = dual_value(objective, pieces, state.a, state.exact_beta, state.exact_scores)
+        beta = coefficients(pieces, state.a)
+        self._open_columns(objective, state)
+        state.columns.add_all(beta, state.scores)
+        state.dual = dual_value(objective, pieces, state.a, beta, state.scores)
 
-    def _advance_sample(self, objective: Objective, state: WorkingSetState) -> WorkingSetState:
-        """One working set of the sample; once it is solved, all rows start from it if that helps."""
-        assert state.sample is not None
-        if state.sample_objective is None:
-            state.sample_objective = sample_of(objective)
-        sample = self.advance(state.sample_objective, state.sample)
-        state.epoch += (sample.epoch - state.sample.epoch) / ONE_IN
-        state.sample = sample
-        if sample.sample is None and (sample.estimate <= SAMPLE_GAP or not sample.moved):
-            pieces = sample.pieces
-            bounded = np.count_nonzero((sample.a == pieces.upper) & (sample.a > 0.0))
-            if bounded >= BOUNDED_SHARE * np.count_nonzero(sample.a):
-                data, beta = objective.data, coefficients(pieces, sample.a)
-                w = np.zeros(data.shape[0])
-                w[::ONE_IN] = beta
-                alpha = objective.clip_alpha(-objective.slopes_at(data.scores(w), sample.b))
-                pieces = state.pieces
-                a = np.maximum(pieces.sign * alpha, 0.0)
-                scale = data.weight_array() / (objective.lam * objective.total)
-                self._begin_at(objective, state, np.minimum(scale * a, pieces.upper))
-            state.sample = state.sample_objective = None
-        return state
+    def _open_columns(self, objective: Objective, state: WorkingSetState) -> None:
+        """Columns at the active rows, if there are none yet."""
+        if state.columns is None:
+            data = objective.data
+            budget = min(CACHE_BYTES, data.nbytes_for_columns) if self.cache_bytes is None else self.cache_bytes
+            state.columns = data.kernel_columns(state.active, budget)
 
     def advance(self, objective: Objective, state: WorkingSetState) -> WorkingSetState:
         """One working set."""
-        if state.sample is not None:
-            return self._advance_sample(objective, state)
         data, active = objective.data, state.active
         m = data.shape[0]
         sign, _, upper, quadratic = state.pieces
-        if state.columns is None:
-            budget = min(CACHE_BYTES, data.nbytes_for_columns) if self.cache_bytes is None else self.cache_bytes
-            state.columns = data.kernel_columns(active, budget)
+        self._open_columns(objective, state)
         F = self._intercepts(objective, state)
         high, low = bounds_of(objective, F)
         state.violation = max(high - low, 0.0)
@@ -215,15 +193,16 @@ class WorkingSets:
     def _choose(self, state: WorkingSetState, excess_up: Vector, excess_down: Vector) -> Vector:
         """The next working set, as places among the active rows; empty if no pair of rows violates optimality."""
         n = excess_up.shape[0]
-        if n <= self.size:
+        size = self.size_for(state.scores.shape[0])
+        if n <= size:
             return np.arange(n) if state.violation > 0.0 else np.zeros(0, np.int64)
         kept = np.zeros(0, np.int64)
         if state.kept is not None:
-            last = state.kept[-(self.size // 2) :]
+            last = state.kept[-(size // 2) :]
             kept = np.searchsorted(state.active, last)
             kept = kept[(kept < n) & (state.active[np.minimum(kept, n - 1)] == last)]
         excess_up[kept] = excess_down[kept] = -np.inf
-        half = (self.size - kept.shape[0]) // 2
+        half = (size - kept.shape[0]) // 2
         new = np.union1d(largest(excess_up, half), largest(excess_down, half))
         return np.concatenate([kept, new]) if new.size or state.violation > 0.0 else new
 
@@ -256,15 +235,21 @@ class WorkingSets:
         gap = float(objective.lam * piece_gaps(slope, a, upper, quadratic).sum())
         primal = state.dual + gap
         state.estimate = 0.0 if state.dual >= objective.trivial_above else relative_gap(primal, state.dual)
-        state.worth_evaluating = state.estimate <= READY * state.target or not state.moved
-        if self.shrinking and not state.worth_evaluating and not state.columns.keeps:
+        all_active = rows.shape[0] == state.scores.shape[0]
+        if all_active:
+            state.full_estimate = state.estimate
+        goal = READY * state.target if all_active else max(READY * state.target, UNSHRINK * state.full_estimate)
+        state.worth_evaluating = state.estimate <= goal or not state.moved
+        far = state.worth_evaluating or state.estimate > SHRINK_GAP
+        if self.shrinking and not far and not state.columns.keeps:
             self._shrink(state, F, state.b if objective.free else 0.0)
 
     def _shrink(self, state: WorkingSetState, F: "Intercepts", b: float) -> None:
         """Leave out the active rows whose F is far from making them move."""
-        near = (F.up > b - BAND * state.violation) & (F.down < b + BAND * state.violation)
-        near |= (F.up > b) | (F.down < b)
-        if np.count_nonzero(near) <= SHRINK * near.shape[0] and np.count_nonzero(near) > 2 * self.size:
+        near = (F.up > b - BAND * state.violation) | (F.down < b + BAND * state.violation)
+        if np.count_nonzero(near) <= SHRINK * near.shape[0] and np.count_nonzero(near) > 2 * self.size_for(
+            near.shape[0]
+        ):
             places = np.flatnonzero(near)
             state.active = state.active[places]
             state.columns = state.columns.restrict(places)
@@ -304,13 +289,6 @@ class Intercepts:
     values: Vector  # of each piece
     up: Vector  # the largest F of a row's variables by which β can grow; −inf: none
     down: Vector  # the smallest F of those by which it can fall; inf: none
-
-
-def sample_of(objective: Objective) -> Objective:
-    """The same problem on one row in `ONE_IN`."""
-    data = objective.data
-    some = np.arange(0, data.shape[0], ONE_IN)
-    return objective.problem.on(data.restricted(some), data.get(objective.y, some))
 
 
 def variables_of(objective: Objective) -> QuadraticPiece:
