@@ -56,6 +56,8 @@ class NuSVC(KernelMachine, Classifier):
     nu : float, default=0.5
         ν in (0, 1]: an upper bound on the share of margin errors and a lower bound on the share of support vectors, for
         each pair of classes, by weight. At most 2 min(c₊, c₋)/(c₊ + c₋), with c₊ and c₋ the weights of two classes.
+    shrinking : bool, default=True
+        Has no effect: all rows stay active.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of the rows of a class. (In scikit-learn's `NuSVC` it has no effect.)
 

@@ -36,15 +36,17 @@ class NuSVR(KernelMachine, Regressor):
 
     Solves the exact problem of Schölkopf et al. (2000), the minimum over w, b and ε ≥ 0 of
     λ/2 ‖w‖² + ν ε + (1/Σc) Σ cᵢ max(0, |yᵢ − ⟨w, φ(xᵢ)⟩ − b| − ε) with λ = 1/(C Σc), until the relative duality gap is
-    at most `tol`. The certificate is that of this problem: its P is the value at the best ε for (w, b), a (1 − ν)-quantile
-    of the absolute errors, and D(α) = (1/Σc) Σ cᵢ αᵢ yᵢ − λ/2 ‖w(α)‖² with w(α) = (1/(λ Σc)) Σ cᵢ αᵢ φ(xᵢ), |αᵢ| ≤ 1,
-    Σ cᵢ αᵢ = 0, Σ cᵢ |αᵢ| ≤ ν Σc.
+    at most `tol`. The certificate is that of this problem: its P is the value at the best ε for (w, b), a
+    (1 − ν)-quantile of the absolute errors, and D(α) = (1/Σc) Σ cᵢ αᵢ yᵢ − λ/2 ‖w(α)‖² with
+    w(α) = (1/(λ Σc)) Σ cᵢ αᵢ φ(xᵢ), |αᵢ| ≤ 1, Σ cᵢ αᵢ = 0, Σ cᵢ |αᵢ| ≤ ν Σc.
 
     Parameters
     ----------
     nu : float, default=0.5
         ν in (0, 1]: an upper bound on the share of rows with an error above ε and a lower bound on the share of support
         vectors, by weight.
+    shrinking : bool, default=True
+        Has no effect: all rows stay active.
 
     Attributes
     ----------

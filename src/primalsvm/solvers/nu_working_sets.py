@@ -29,8 +29,8 @@ from primalsvm.solvers.working_sets import (
     INNER,
     INNER_OF_ALL,
     READY,
-    SET_SIZE,
     STEPS_PER_VARIABLE,
+    WorkingSets,
     a_of,
     coefficients,
     largest,
@@ -70,11 +70,11 @@ class NuWorkingSets:
 
     Parameters
     ----------
-    size : rows of a working set
+    size : rows of a working set; None: as `WorkingSets`
     cache_bytes : memory for kernel columns; None: 4 GB, or what the data set may use
     """
 
-    size: int = SET_SIZE
+    size: int | None = None
     cache_bytes: float | None = None
     name: ClassVar[str] = "nu_working_sets"
     traits: ClassVar[Traits] = Traits("passes", precise=True, intercepts=("free",))
@@ -132,14 +132,15 @@ class NuWorkingSets:
         m = state.scores.shape[0]
         if not violation > 0.0:
             return np.zeros(0, np.int64)
-        if m <= self.size:
+        size = WorkingSets(self.size).size_for(m)
+        if m <= size:
             return np.arange(m)
-        kept = np.zeros(0, np.int64) if state.kept is None else state.kept[-(self.size // 2) :]
+        kept = np.zeros(0, np.int64) if state.kept is None else state.kept[-(size // 2) :]
         new = np.zeros(0, np.int64)
         for side in sides:
             for excess in (side.up - side.low, side.high - side.down):
                 excess[kept] = -np.inf
-                new = np.union1d(new, largest(excess, (self.size - kept.shape[0]) // 4))
+                new = np.union1d(new, largest(excess, (size - kept.shape[0]) // 4))
         return np.concatenate([kept, new])
 
     def _estimate(self, objective: NuObjective, state: NuState) -> None:
