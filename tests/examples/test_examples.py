@@ -61,7 +61,9 @@ def learning_to_rank(found):
 def anomaly_detection(found):
     assert found["areas"]["OneClassSVM"] > 0.97
     assert found["areas"]["OneClassSVM"] == pytest.approx(found["areas"]["scikit-learn's, exact kernel"], abs=0.01)
-    np.testing.assert_allclose(np.array(found["called"])[:, 0], found["shares"], atol=1.5 / len(found["zeros"]))
+    missing = found["shares"] - np.array(found["called"])[:, 0]
+    # ν is an upper bound; less than one row is lost by rounding νm down, and one that is on the boundary is an inlier
+    assert (missing >= -1e-9).all() and (missing < 2.0 / len(found["zeros"])).all()
     assert found["detector"].certificate_.relative_gap <= TOL
 
 

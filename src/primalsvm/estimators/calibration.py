@@ -105,7 +105,9 @@ def calibration_of(
         counting &= present.any(axis=1)  # rows of a class of weight 0 are left out
     rows = np.flatnonzero(counting)
     strata = None if multilabel else present[rows].argmax(axis=1)
-    model = clone(estimator).set_params(probability=False, warm_start=False, checkpoint=None)
+    once = {"probability": False, "warm_start": False, "checkpoint": None}
+    model = clone(estimator)
+    model.set_params(**{name: one for name, one in once.items() if name in model.get_params(deep=False)})
     if isinstance(model.class_weight, dict):
         known = set(classes.tolist())
         model.set_params(class_weight={name: one for name, one in model.class_weight.items() if name in known})

@@ -15,7 +15,7 @@ from primalsvm.data import EQUAL_WEIGHTS, Block, Dataset, Dense, InMemory, Kerne
 from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.expansion import expansion_scores, pair_coefficients
 from primalsvm.estimators.loading import Rows
-from primalsvm.estimators.parameters import draw_seed, memory_budget
+from primalsvm.estimators.parameters import cache_bytes, draw_seed, memory_budget
 from primalsvm.estimators.pilot import margin_landmark_weights
 from primalsvm.estimators.transformers import (
     FourierFeatures,
@@ -48,7 +48,6 @@ VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (meas
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
-MEGABYTE = 2.0**20
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -327,7 +326,7 @@ class KernelMatrixRows:
         return is_positive_definite(self.kernel)
 
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
-        return Several(exact_solver(estimator))
+        return Several(exact_solver(estimator) if training.solver is None else training.solver)
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> KernelMatrix:
         data, budget = training.data, memory_budget(estimator)
@@ -415,8 +414,7 @@ def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:
     """The solver of an exact kernel machine."""
     given = estimator.solver
     if isinstance(given, str) and given in ("auto", "working_sets"):
-        cache_bytes = None if estimator.cache_size is None else MEGABYTE * float(estimator.cache_size)
-        return WorkingSets(cache_bytes=cache_bytes, shrinking=bool(estimator.shrinking))
+        return WorkingSets(cache_bytes=cache_bytes(estimator), shrinking=bool(estimator.shrinking))
     if isinstance(given, WorkingSets):
         return given
     solver = Pegasos() if isinstance(given, str) and given == "pegasos" else given
