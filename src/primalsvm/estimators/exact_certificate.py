@@ -27,7 +27,7 @@ from primalsvm.data import (
 from primalsvm.estimators.encoders import Classes, Encoded
 from primalsvm.estimators.loading import Rows, check_arrays
 from primalsvm.estimators.parameters import memory_budget
-from primalsvm.estimators.transformers import points_of
+from primalsvm.estimators.transformers import exact_points
 from primalsvm.maps.kernels import Points, Precomputed, as_points
 from primalsvm.maps.nystroem import NystroemMap
 from primalsvm.objective import Objective, Objectives
@@ -60,7 +60,7 @@ def exact_certificates(
             raise ValueError(f"y has other classes than the machine, {classifier.classes_.tolist()}")
         kernel = feature_map.kernel
         kernel = Precomputed(np.arange(m)) if isinstance(kernel, Precomputed) else kernel
-        points = points_of(X, kernel, np.dtype(np.float64))
+        points = exact_points(X, kernel)
         matrix = KernelMatrix(kernel, data.block, points, memory_budget(classifier), encoded.data.weights, threads)
         objectives = Objectives(encoded.problem, matrix, encoded.Y)
         alpha, landmarks = classifier.landmark_coef_, in_double(feature_map.points)

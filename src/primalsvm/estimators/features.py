@@ -21,10 +21,10 @@ from primalsvm.estimators.transformers import (
     FourierFeatures,
     Nystroem,
     components_of,
+    exact_points,
     gamma_of,
     is_precomputed,
     kernel_of,
-    points_of,
 )
 from primalsvm.maps.features import mapped_dataset, stream_features
 from primalsvm.maps.kernels import Precomputed, is_positive_definite
@@ -45,6 +45,7 @@ from primalsvm.solvers.working_sets import WorkingSets
 from primalsvm.sources.reader import out_of_core
 
 VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (measured: 3 to 9)
+ROW_VECTORS = 30  # of m numbers that an exact machine needs, besides points in double and single precision
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
@@ -155,10 +156,12 @@ class KernelFeatures:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
             if is_precomputed(estimator.kernel) and hasattr(rows.matrix, "tocsr"):
                 raise TypeError("Sparse precomputed kernels are not supported: K must be a dense matrix")
-            check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
+            check_fits(
+                8 * (rows.data.entries + ROW_VECTORS * m), f"an exact machine of {m} rows", "use an approximation"
+            )
             order = order_by_class(estimator, encoded)
             kernel = kernel_of(estimator, rows.matrix, np.arange(m) if order is None else order, rows.sample_weight)
-            points = points_of(rows.matrix, kernel, np.dtype(np.float64))
+            points = exact_points(rows.matrix, kernel)
             return KernelMatrixRows(rows.matrix, kernel, points if order is None else points.take(order), order)
         approximation = approximation_of(estimator)
         own_seed = getattr(estimator.approximation, "random_state", None)
@@ -358,7 +361,7 @@ class KernelMatrixRows:
         found_at = found_at[np.argsort(codes[found_at], kind="stable")]  # class by class, as LIBSVM
         support = found_at if self.order is None else self.order[found_at]
         kernel = Precomputed(support) if isinstance(self.kernel, Precomputed) else self.kernel
-        feature_map = KernelValues(kernel, points_of(self.X[support], kernel, self.points.columns.dtype))
+        feature_map = KernelValues(kernel, self.points.take(found_at))
         counts = np.bincount(codes[found_at].astype(np.intp), minlength=int(codes.max()) + 1)
         found = {
             "feature_map_": feature_map,
