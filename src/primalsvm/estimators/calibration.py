@@ -106,6 +106,8 @@ def calibration_of(
     rows = np.flatnonzero(counting)
     strata = None if multilabel else present[rows].argmax(axis=1)
     model = clone(estimator).set_params(probability=False, warm_start=False, checkpoint=None)
+    if hasattr(model, "decision_function_shape"):
+        model.set_params(decision_function_shape="ovr")  # there is a function for each class
     if isinstance(model.class_weight, dict):
         known = set(classes.tolist())
         model.set_params(class_weight={name: one for name, one in model.class_weight.items() if name in known})
