@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from primalsvm.estimators.linear_svc_cv import LinearSVCCV
     from primalsvm.estimators.linear_svr import LinearSVR
     from primalsvm.estimators.model_files import load
+    from primalsvm.estimators.nu_svc import NuSVC
+    from primalsvm.estimators.nu_svr import NuSVR
     from primalsvm.estimators.one_class_svm import OneClassSVM
     from primalsvm.estimators.svc import SVC
     from primalsvm.estimators.svc_cv import SVCCV
@@ -62,6 +64,8 @@ _HOME = {
     "LinearSVR": "estimators.linear_svr",
     "Logistic": "losses",
     "Newton": "solvers.newton",
+    "NuSVC": "estimators.nu_svc",
+    "NuSVR": "estimators.nu_svr",
     "Nystroem": "estimators.transformers",
     "OneClassSVM": "estimators.one_class_svm",
     "OneSided": "losses",
@@ -103,6 +107,8 @@ __all__ = [
     "LinearSVR",
     "Logistic",
     "Newton",
+    "NuSVC",
+    "NuSVR",
     "Nystroem",
     "OneClassSVM",
     "OneSided",

@@ -361,8 +361,6 @@ class Objectives:
     (2, array([-1.,  1.]))
     """
 
-    trivial_above = math.inf  # with rows of both labels w* is not 0
-
     def __init__(self, problem: Problem, data: Dataset, Y: Handle) -> None:
         self.problem, self.data, self.Y = problem, data, Y
         self._separate: dict[int, Objective] = {}
@@ -374,6 +372,10 @@ class Objectives:
         if not 0 <= k < len(self):
             raise IndexError(k)
         return self.problem.on(self.data, self.data.map(partial(_column, k), self.Y))
+
+    def trivial_bound(self, k: int) -> float:
+        """None: with rows of both labels w* is not 0."""
+        return math.inf
 
     def separate(self, k: int) -> Objective:
         """Problem k, on one thread if other threads solve other problems; kept until `forget`."""

@@ -1,6 +1,5 @@
 """One-vs-one: a problem for each pair of classes i < j, on the rows of these two classes; class i is positive."""
 
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,8 +42,6 @@ class PairObjectives:
     (3, array([ 1., -1., -1.]), array([0, 2, 3]))
     """
 
-    trivial_above = math.inf  # with rows of both classes w* is not 0
-
     def __init__(
         self, problems: Sequence[Problem], data: Dataset, codes: Vector, pairs: Sequence[tuple[int, int]]
     ) -> None:
@@ -71,6 +68,10 @@ class PairObjectives:
         objective = self.problems[k].on(self.data.restricted(rows), y)
         with self._lock:
             return self._kept.setdefault(k, objective)
+
+    def trivial_bound(self, k: int) -> float:
+        """As the objective."""
+        return float(self[k].trivial_above)
 
     def separate(self, k: int) -> Any:
         """Problem k on one thread, as other threads solve other problems; kept until `forget`."""

@@ -12,8 +12,8 @@ from primalsvm.data.dense import Dense
 
 # Columns are kept if at least this many fit into the memory for them.
 LEAST_KEPT = 4096
-# Columns of dense rows with at most this many features, and of more rows than this, are computed again in each use, which
-# takes less time than reading them.
+# Columns of dense rows with few features, and of many rows, are computed again in each use: that takes less time than
+# reading them.
 FEW_FEATURES, MANY_ROWS = 64, 50_000
 # Rows and points of a tile: its values stay in the cache while they are computed and used.
 TILE_ROWS, TILE_POINTS = 256, 1024

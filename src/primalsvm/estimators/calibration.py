@@ -105,9 +105,10 @@ def calibration_of(
         counting &= present.any(axis=1)  # rows of a class of weight 0 are left out
     rows = np.flatnonzero(counting)
     strata = None if multilabel else present[rows].argmax(axis=1)
-    model = clone(estimator).set_params(probability=False, warm_start=False, checkpoint=None)
-    if hasattr(model, "decision_function_shape"):
-        model.set_params(decision_function_shape="ovr")  # there is a function for each class
+    once: dict[str, Any] = {"probability": False, "warm_start": False, "checkpoint": None}
+    once["decision_function_shape"] = "ovr"  # there is a function for each class
+    model = clone(estimator)
+    model.set_params(**{name: one for name, one in once.items() if name in model.get_params(deep=False)})
     if isinstance(model.class_weight, dict):
         known = set(classes.tolist())
         model.set_params(class_weight={name: one for name, one in model.class_weight.items() if name in known})

@@ -15,7 +15,7 @@ from primalsvm.data import EQUAL_WEIGHTS, Block, Dataset, Dense, InMemory, Kerne
 from primalsvm.estimators.encoders import Classes, Encoded, Labels
 from primalsvm.estimators.expansion import expansion_scores, pair_coefficients
 from primalsvm.estimators.loading import Rows
-from primalsvm.estimators.parameters import draw_seed, memory_budget
+from primalsvm.estimators.parameters import cache_bytes, draw_seed, memory_budget
 from primalsvm.estimators.pilot import margin_landmark_weights
 from primalsvm.estimators.transformers import (
     FourierFeatures,
@@ -48,7 +48,6 @@ VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (meas
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
-MEGABYTE = 2.0**20
 INHERITED = ("kernel", "gamma", "degree", "coef0", "n_components")
 
 
@@ -157,8 +156,10 @@ class KernelFeatures:
             if is_precomputed(estimator.kernel) and hasattr(rows.matrix, "tocsr"):
                 raise TypeError("Sparse precomputed kernels are not supported: K must be a dense matrix")
             check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
-            kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
-            return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, np.dtype(np.float64)))
+            order = order_by_class(estimator, encoded)
+            kernel = kernel_of(estimator, rows.matrix, np.arange(m) if order is None else order, rows.sample_weight)
+            points = points_of(rows.matrix, kernel, np.dtype(np.float64))
+            return KernelMatrixRows(rows.matrix, kernel, points if order is None else points.take(order), order)
         approximation = approximation_of(estimator)
         own_seed = getattr(estimator.approximation, "random_state", None)
         parameters = {"n_features": n, **approximation.get_params(), "random_state": own_seed}
@@ -317,14 +318,15 @@ class KernelMatrixRows:
 
     X: Any  # the training rows
     kernel: Any
-    points: Any  # the training rows as points of the kernel
+    points: Any  # the training rows as points of the kernel, in the order below
+    order: Vector | None  # of the rows class by class, one-vs-one; None: as they are
 
     @property
     def certifies(self) -> bool:
         return is_positive_definite(self.kernel)
 
     def choose(self, estimator: Any, rows: Rows, training: Encoded, jointly: bool = False) -> JointSolver:
-        return Several(exact_solver(estimator))
+        return Several(exact_solver(estimator) if training.solver is None else training.solver)
 
     def store(self, estimator: Any, rows: Rows, training: Encoded, reads: str, resources: ExitStack) -> KernelMatrix:
         data, budget = training.data, memory_budget(estimator)
@@ -332,19 +334,18 @@ class KernelMatrixRows:
 
     @property
     def kept(self) -> Any:
-        return "exact", self.X.shape[0]
+        return "exact", self.X.shape[0], None if self.order is None else self.order.tobytes()
 
     def arrange(self, estimator: Any, training: Encoded) -> Encoded:
         """Several classes one-vs-one, as LIBSVM; kernelised Pegasos one-vs-rest."""
         classes = training.decoder
-        if not isinstance(classes, Classes) or training.count == 1:
-            return training
-        if isinstance(exact_solver(estimator), KernelPegasos):
+        if self.order is None or not isinstance(classes, Classes):
             return training
         pairs, count = class_pairs(len(classes.classes)), len(classes.classes)
         totals = np.bincount(classes.codes + 1, training.data.weight_array(), count + 1)[1:]
         problems = [estimator._task.problem(estimator, float(totals[i] + totals[j])) for i, j in pairs]
-        return replace(training, pairs=pairs, problem=problems)
+        decoder = replace(classes, codes=classes.codes[self.order])
+        return replace(training.subset(self.order), pairs=pairs, problem=problems, decoder=decoder)
 
     def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
         m = self.X.shape[0]
@@ -353,14 +354,15 @@ class KernelMatrixRows:
             W = np.vstack(vectors)
         else:
             W = pair_coefficients(vectors, codes, encoded.pairs)
-        support = np.flatnonzero(np.any(W, axis=0))
-        support = support[np.argsort(codes[support], kind="stable")]  # class by class, as LIBSVM
+        found_at = np.flatnonzero(np.any(W, axis=0))
+        found_at = found_at[np.argsort(codes[found_at], kind="stable")]  # class by class, as LIBSVM
+        support = found_at if self.order is None else self.order[found_at]
         kernel = Precomputed(support) if isinstance(self.kernel, Precomputed) else self.kernel
         feature_map = KernelValues(kernel, points_of(self.X[support], kernel, self.points.columns.dtype))
-        counts = np.bincount(codes[support].astype(np.intp), minlength=int(codes.max()) + 1)
+        counts = np.bincount(codes[found_at].astype(np.intp), minlength=int(codes.max()) + 1)
         found = {
             "feature_map_": feature_map,
-            "feature_coef_": W[:, support],
+            "feature_coef_": W[:, found_at],
             "support_": support.astype(np.int32),
             "n_support_": counts.astype(np.int32),
             "sparse_fit_": hasattr(self.X, "tocsr"),
@@ -370,6 +372,15 @@ class KernelMatrixRows:
         if encoded is not None and encoded.pairs is not None:
             found["multiclass_"] = "ovo"
         return found
+
+
+def order_by_class(estimator: Any, encoded: Encoded | None) -> Vector | None:
+    """The rows class by class if they are solved one-vs-one, as those of a pair of classes are then near each other."""
+    if encoded is None or encoded.count == 1 or not isinstance(encoded.decoder, Classes):
+        return None
+    if isinstance(exact_solver(estimator), KernelPegasos):
+        return None
+    return np.argsort(encoded.decoder.codes, kind="stable")
 
 
 def is_exact(estimator: Any) -> bool:
@@ -403,8 +414,7 @@ def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:
     """The solver of an exact kernel machine."""
     given = estimator.solver
     if isinstance(given, str) and given in ("auto", "working_sets"):
-        cache_bytes = None if estimator.cache_size is None else MEGABYTE * float(estimator.cache_size)
-        return WorkingSets(cache_bytes=cache_bytes, shrinking=bool(estimator.shrinking))
+        return WorkingSets(cache_bytes=cache_bytes(estimator), shrinking=bool(estimator.shrinking))
     if isinstance(given, WorkingSets):
         return given
     solver = Pegasos() if isinstance(given, str) and given == "pegasos" else given

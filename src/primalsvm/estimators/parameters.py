@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "cache_size": (Real, NONE),
     "intercept_scaling": (Real,),
 }
+MEGABYTE = 2.0**20
 UNLIMITED = -1  # the value of max_iter that means no limit in scikit-learn
 SWITCHES = (
     "fit_intercept", "penalize_intercept", "certify", "warm_start", "early_stopping", "shrinking", "break_ties",
@@ -118,6 +119,11 @@ def memory_budget(estimator: Any) -> float:
         return 0.5 * available()
     check_number("memory", estimator.memory, 0.0)
     return float(estimator.memory)
+
+
+def cache_bytes(estimator: Any) -> float | None:
+    """The number of bytes for kernel columns that `cache_size`, in megabytes, means; None: the solver's own limit."""
+    return None if estimator.cache_size is None else MEGABYTE * float(estimator.cache_size)
 
 
 def draw_seed(random_state: Any) -> int:

@@ -253,7 +253,7 @@ class _Run:
                     self._add(k, self.objectives[k].evaluate_dual(self.objectives.data.zeros()))
                 if record.reached(self.target) and not (paced and status is None):
                     status = Status.CONVERGED
-                elif record.bound >= self.objectives.trivial_above:
+                elif record.bound >= self.objectives.trivial_bound(k):
                     self._add(k, Evaluation(np.zeros(self.objectives.data.shape[1]), 0.0, 0.0, record.bound))
                     status = Status.STALLED
                 ends[k] = status
@@ -290,8 +290,8 @@ class _Run:
         record, member = self.records[k], self.state.members[k]
         assert record.status is not None and record.best is not None  # a problem ends with an evaluation
         epoch, steps = (0.0, 0) if member is None else (member.epoch, member.steps)
+        above = self.objectives.trivial_bound(k)
         solver, state = (self.solver, None) if member is None else self.solver.close(self.objectives, self.state, k)
-        above = self.objectives.trivial_above
         zero, tunable = record.bound >= above, above == np.inf
         record.solution = Solution(
             w=record.best.w,

@@ -131,14 +131,13 @@ class ObjectiveSequence(Protocol):
     def data(self) -> Dataset:
         """The rows."""
 
-    @property
-    def trivial_above(self) -> float:
-        """A lower bound of at least this shows that w* = 0; finite only for the one-class problem, whose λ is ν."""
-
     def __len__(self) -> int: ...
 
     def __getitem__(self, k: int) -> Any:
         """The objective of problem k."""
+
+    def trivial_bound(self, k: int) -> float:
+        """A lower bound of at least this shows that w* = 0 in problem k; inf unless it has a ν."""
 
     def separate(self, k: int) -> Any:
         """The objective of problem k, on one thread if other threads solve other problems."""

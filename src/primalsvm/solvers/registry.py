@@ -16,6 +16,7 @@ from primalsvm.solvers.interior_point import InteriorPoint, InteriorState
 from primalsvm.solvers.joint_ascent import Group, JointAscent, JointState
 from primalsvm.solvers.kernel_pegasos import KernelPegasos
 from primalsvm.solvers.newton import Newton, NewtonState, RowState, Sample
+from primalsvm.solvers.nu_working_sets import NuWorkingSets
 from primalsvm.solvers.pair_pegasos import PairPegasos
 from primalsvm.solvers.pegasos import Pegasos
 from primalsvm.solvers.planes import Planes
@@ -36,6 +37,7 @@ SPECIAL = (
     CuttingPlanes,
     JointAscent,
     KernelPegasos,
+    NuWorkingSets,
     PairPegasos,
     Watched,
     WorkingSets,

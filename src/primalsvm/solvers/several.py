@@ -32,16 +32,15 @@ class Single:
         data: Dataset = self.objective.data
         return data
 
-    @property
-    def trivial_above(self) -> float:
-        """As the objective."""
-        return float(self.objective.trivial_above)
-
     def __len__(self) -> int:
         return 1
 
     def __getitem__(self, k: int) -> Any:
         return (self.objective,)[k]
+
+    def trivial_bound(self, k: int) -> float:
+        """As the objective."""
+        return float(self.objective.trivial_above)
 
     def separate(self, k: int) -> Any:
         """The objective."""

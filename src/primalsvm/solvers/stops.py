@@ -71,12 +71,12 @@ class Stops:
 def sentence(status: Status, epoch: float, relative_gap: float, stops: Stops, *, zero: bool, tunable: bool) -> str:
     """A sentence about a status: what it means, the figures, and what to do.
 
-    `zero` says that w = 0 is the solution of a one-class problem, `tunable` that the user chooses λ.
+    `zero` says that w = 0 is the solution of a one-class problem or of two classes, `tunable` that the user chooses λ.
     """
     if zero:
         return (
-            f"stopped after {epoch:.4g} epochs: the rows surround the origin, so that w = 0 is the solution, which is "
-            "not informative; use a kernel, features that are not centred, or a larger nu"
+            f"stopped after {epoch:.4g} epochs: the rows surround the origin, or two classes overlap, so that w = 0 is "
+            "the solution, which is not informative; use a kernel, features that are not centred, or a larger nu"
         )
     reached, short = "an accuracy that was not certified", ""
     if np.isfinite(relative_gap):
