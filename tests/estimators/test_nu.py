@@ -107,6 +107,13 @@ def test_class_weights_are_weights_of_rows():
     np.testing.assert_array_equal(ours.class_weight_, [0.5, 2.0, 1.0])
 
 
+def test_balanced_classes_make_every_nu_feasible():
+    few = np.flatnonzero((NAMES == "ant") | (np.arange(160) % 5 == 0))
+    with pytest.raises(ValueError, match="specified nu is infeasible"):
+        NuSVC(nu=0.9).fit(X[few], NAMES[few])
+    NuSVC(nu=0.9, class_weight="balanced").fit(X[few], NAMES[few])
+
+
 def test_the_certificates_of_pairs_are_those_of_their_problems():
     """P = −(ν − h)²/(2 ‖w‖²) with the mean hinge h of the pair, D ≤ P by the given tolerance."""
     clf = NuSVC(nu=0.6, kernel="linear", decision_function_shape="ovo", tol=1e-4).fit(X, NAMES)
