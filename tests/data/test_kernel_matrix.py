@@ -4,9 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from primalsvm.data import ALONE, EQUAL_WEIGHTS, KernelMatrix, ThreadPool, Weights, as_block
-from primalsvm.maps.kernels import Gaussian, as_points
+from primalsvm.data import (
+    ALONE,
+    EQUAL_WEIGHTS,
+    KernelMatrix,
+    ThreadPool,
+    Weights,
+    as_block,
+    kernel_columns,
+    kernel_matrix,
+)
+from primalsvm.maps.kernels import Gaussian, Laplacian, Polynomial, as_points, sparse_points
 
 M = 40
 X = np.random.default_rng(0).normal(size=(M, 3))
@@ -70,6 +80,35 @@ def test_a_small_matrix_is_computed_once_as_a_whole():
     )
     assert kernel.rows == M
     assert matrix(M * ROW - 1)[1].whole is None  # beyond the budget
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kernel", [KERNEL, Laplacian(0.3), Polynomial(3, 0.2, 1.0)])
+def test_sparse_points_give_the_same_values(monkeypatch, kernel, threads):
+    monkeypatch.setattr(kernel_columns, "SPARSE_ENTRIES", 16 * 200)  # several tiles
+    monkeypatch.setattr(kernel_columns, "SPARSE_ROWS", 7)
+    monkeypatch.setattr(kernel_matrix, "SPARSE_ROWS", 7)
+    rows = sp.random(60, 200, density=0.02, format="csr", random_state=1)
+    truth = kernel.between(as_block(rows.toarray()), as_points(rows.toarray()))
+    numbers = np.array([3, 40, 41, 59])
+    beta = np.zeros(60)
+    beta[numbers] = [1.0, -2.0, 0.5, 3.0]
+    active = np.arange(5, 60, 2)
+    with ThreadPool(threads) as pool:
+        points = sparse_points(rows, np.dtype(np.float64))
+        data = KernelMatrix(kernel, as_block(rows), points, 0.0, EQUAL_WEIGHTS, pool)
+        np.testing.assert_allclose(data.values(numbers), truth[numbers], rtol=1e-12)
+        np.testing.assert_allclose(data.scores(beta), truth @ beta, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(data.diagonal_values(), np.diagonal(truth), rtol=1e-12)
+        columns = data.kernel_columns(active, 0.0)
+        np.testing.assert_allclose(columns.between(active), truth[np.ix_(active, active)], rtol=1e-5)
+        found = np.zeros(active.shape[0])
+        columns.add(numbers[1:], beta[numbers[1:]], found)
+        np.testing.assert_allclose(found, truth[np.ix_(active, numbers[1:])] @ beta[numbers[1:]], rtol=1e-5, atol=1e-6)
+        fewer = columns.restrict(np.arange(0, active.shape[0], 3))
+        found = np.zeros(fewer.active.shape[0])
+        fewer.add(numbers, beta[numbers], found)
+        np.testing.assert_allclose(found, truth[np.ix_(fewer.active, numbers)] @ beta[numbers], rtol=1e-5, atol=1e-6)
 
 
 def test_the_first_rows_that_were_asked_for_are_kept():

@@ -81,6 +81,8 @@ def assert_same(ours, theirs, rows, unique=True):
     assert type(ours.n_iter_) is type(theirs.n_iter_) and np.shape(ours.n_iter_) == np.shape(theirs.n_iter_)
     if not unique:
         return
+    if sp.issparse(rows) and not hasattr(theirs, "classes_"):  # scikit-learn has the number of features there
+        theirs._n_support = np.array([len(theirs.support_)], np.int32)
     for name in ("support_", "n_support_"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
         assert getattr(ours, name).dtype == getattr(theirs, name).dtype
@@ -118,6 +120,22 @@ def test_sparse_rows(task, kernel):
     rows = sp.csr_matrix(NOVEL) if task == "novelty" and kernel == "linear" else SPARSE
     ours, theirs = both(task, rows, WEIGHT, **KERNELS[kernel])
     assert_same(ours, theirs, rows)
+
+
+@each_task
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_many_sparse_features(task, kernel, tmp_path):
+    rows = sp.random(X.shape[0], 500, density=0.02, random_state=0)
+    rows.data = np.round(8.0 * rows.data) / 8.0
+    rows = sp.csr_matrix(sp.hstack([np.ones((X.shape[0], 1)), rows]))  # with ones, separable from the origin
+    ours, theirs = both(task, rows, WEIGHT, **KERNELS[kernel])
+    assert ours.feature_map_.points.sparse
+    assert_same(ours, theirs, rows)
+    ours.save(tmp_path / "model")
+    again = primalsvm.load(tmp_path / "model")
+    assert again.feature_map_.points.sparse
+    np.testing.assert_array_equal(again.predict(rows), ours.predict(rows))
+    np.testing.assert_array_equal(again.dual_coef_.toarray(), ours.dual_coef_.toarray())
 
 
 @each_task

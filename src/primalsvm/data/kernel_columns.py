@@ -18,7 +18,7 @@ FEW_FEATURES, MANY_ROWS = 64, 50_000
 # Rows and points of a tile: its values stay in the cache while they are computed and used.
 TILE_ROWS, TILE_POINTS = 256, 1024
 # Where points are sparse they are made dense for a tile, up to this many entries and for this many rows.
-SPARSE_ENTRIES, SPARSE_ROWS = 2**22, 4096
+SPARSE_ENTRIES, SPARSE_ROWS = 2**21, 4096
 
 
 class KernelColumns:

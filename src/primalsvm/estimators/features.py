@@ -408,9 +408,10 @@ def suits_exact(estimator: Any, rows: Rows, encoded: Encoded | None) -> bool:
         return False
     if isinstance(encoded.decoder, Labels) or not hasattr(encoded.problem.loss, "quadratic_pieces"):
         return False
-    m, n = rows.data.shape
-    features = 0 if is_precomputed(estimator.kernel) else n
-    return costs.kernel_machine(m, features) <= EXACT_OPERATIONS
+    size = Size.of(rows.data)
+    if is_precomputed(estimator.kernel):
+        size = size._replace(d=0)
+    return costs.kernel_machine(size) <= EXACT_OPERATIONS
 
 
 def exact_solver(estimator: Any) -> WorkingSets | KernelPegasos:

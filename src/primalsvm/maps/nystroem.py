@@ -33,7 +33,7 @@ class KernelValues:
     @property
     def n_components(self) -> int:
         """s."""
-        return int(self.points.columns.shape[1])
+        return int(self.points.shape[1])
 
     def block(self, rows: Block) -> Matrix:
         """k(x, t_l) for each of a block of rows."""

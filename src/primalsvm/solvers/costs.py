@@ -25,8 +25,9 @@ BLAS = 0.022
 LARGEST_FACTOR = 8192
 # A larger system takes this many conjugate-gradient steps.
 PRODUCTS = 100
-# A feature's share of a kernel value, which itself takes one operation (measured in single precision, with its use).
-KERNEL_ENTRY = 0.02
+# The share of a feature, or of a stored entry of a sparse row, in a kernel value, which itself takes one operation
+# (measured in single precision, with its use).
+KERNEL_ENTRY, KERNEL_SPARSE_ENTRY = 0.02, 0.5
 # The time in Python of a sweep and of steps, whatever the size.
 SWEEP, NEWTON_STEP, INTERIOR_STEP = 5e4, 2.5e5, 7e5
 # Adding a product of two sparse entries to a matrix.
@@ -135,9 +136,13 @@ def interior_point(size: Size) -> float:
     return INTERIOR_STEPS * interior_step(size)
 
 
-def kernel_machine(m: int, n: int) -> float:
-    """Expected operations of an exact kernel machine with m rows of n features: half of all kernel values, once."""
-    return 0.5 * float(m) * m * (1.0 + KERNEL_ENTRY * n)
+def kernel_machine(size: Size) -> float:
+    """Expected operations of an exact kernel machine: half of all kernel values, once."""
+    m, d = size[:2]
+    value = KERNEL_ENTRY * d
+    if size.sparse:  # rows with many entries are made dense
+        value = min(value, KERNEL_SPARSE_ENTRY * size.entries / max(m, 1))
+    return 0.5 * float(m) * m * (1.0 + value)
 
 
 def newton(size: Size) -> float:
