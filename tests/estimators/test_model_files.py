@@ -121,7 +121,7 @@ PRECOMPUTED = SVC(kernel="precomputed", n_components=9, approximation=Nystroem(l
         ("linear", "parameters.n_jobs", 10**9, "n_jobs must be at most 1024"),
         ("linear", "parameters.C", "long" * 5000, "C must be a number, got 'longlong.* …$"),
         ("rbf", "learnt.feature_map_.kernel", True, "its kernel is of an unknown kind"),
-        ("rbf", "learnt.feature_map_.points", [], "AttributeError"),
+        ("rbf", "learnt.feature_map_.points", [], "its landmarks are not points"),
         ("rbf", "learnt.feature_map_.points.squared_norms", np.full(20, np.nan), "norms of the landmarks must be"),
         ("rbf", "learnt.feature_map_.whitening", np.ones((20, 0)), "the number of Nyström features must be"),
         ("rbf", "learnt.feature_map_", {"type": "Linear", "fields": {}}, "feature map is of an unknown kind"),

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 
 from primalsvm.data import Block, Vector
-from primalsvm.maps.kernels import Kernel, Matrix, Points, as_points
+from primalsvm.maps.kernels import Kernel, Matrix, Points, SparsePoints, as_points
 
 NOISE = 10.0  # features are kept if their relative rounding error is at most 1/NOISE
 
@@ -28,7 +28,7 @@ class KernelValues:
     """k(S, x), without the whitening."""
 
     kernel: Kernel
-    points: Points
+    points: Points | SparsePoints
 
     @property
     def n_components(self) -> int:
@@ -37,7 +37,7 @@ class KernelValues:
 
     def block(self, rows: Block) -> Matrix:
         """k(x, t_l) for each of a block of rows."""
-        return self.kernel.between(rows, self.points)
+        return self.kernel.between(rows, self.points.dense())
 
     def scorer(self, alpha: Vector) -> "tuple[KernelValues, Vector]":
         """A map and weights that give the scores Σ α_l k(t_l, x)."""
