@@ -202,6 +202,16 @@ def test_shapes_do_not_depend_on_the_approximation(approximation, count):
         np.testing.assert_array_equal(predicted, by_class.argmax(axis=1))
 
 
+@pytest.mark.parametrize("approximation", ["exact", "nystroem"])
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_probabilities_do_not_depend_on_the_shape_of_scores(approximation, count):
+    y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0.0, 1.0, count + 1)[1:-1]))
+    options = {"approximation": approximation, "probability": True, "random_state": 0}
+    by_class, by_pair = (SVC(decision_function_shape=shape, **options).fit(X, y) for shape in ("ovr", "ovo"))
+    np.testing.assert_array_equal(by_pair.predict_proba(X), by_class.predict_proba(X))
+    assert np.mean(by_pair.predict_proba(X).argmax(axis=1) == y) > 0.8
+
+
 @pytest.mark.parametrize("changes", [{"shrinking": False}, {"cache_size": 1}, {"cache_size": 300.0}, {"max_iter": -1}])
 def test_parameters_of_the_solver_do_not_change_the_solution(changes):
     plain = SVC(tol=TIGHT).fit(X, NAMES)

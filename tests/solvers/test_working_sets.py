@@ -20,6 +20,7 @@ from primalsvm.losses import (
 )
 from primalsvm.maps.kernels import Gaussian, Linear, as_points
 from primalsvm.objective import Problem
+from primalsvm.solution import Status
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.interior_point import InteriorPoint
 from primalsvm.solvers.protocol import Run
@@ -101,6 +102,18 @@ def test_small_sets_and_columns_in_single_precision_reach_the_same_optimum(
     assert found.certificate.relative_gap <= 1e-7
     assert found.certificate.dual <= truth.certificate.primal + 1e-9 * abs(truth.certificate.primal)
     assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_without_certificates_the_run_ends_at_the_same_accuracy(monkeypatch, kept):
+    in_columns(monkeypatch, kept)
+    data = rows_of(Gaussian(0.2))
+    objective = Problem(Hinge(), 1e-3, "free").on(data, SIGNS)
+    truth = solve(objective.problem, data, SIGNS, 1e-9).certificate.primal
+    (found,) = drive(Single(objective), Several(WorkingSets(size=32)), Stops(1e-5, certify=False))
+    assert found.certificate is None
+    assert found.status is Status.FINISHED
+    assert objective.value(found.w, found.b) == pytest.approx(truth, rel=1e-5)
 
 
 def test_a_state_goes_on_after_pickling_to_the_same_bits(monkeypatch):

@@ -1,6 +1,6 @@
 """Columns of a kernel matrix in single precision, for solvers that use those of few rows, some of them often."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any
 
@@ -12,11 +12,13 @@ from primalsvm.data.dense import Dense
 
 # Columns are kept if at least this many fit into the memory for them.
 LEAST_KEPT = 4096
-# Columns of dense rows with at most this many features, and of more rows than this, are computed again in each use, which
-# takes less time than reading them.
+# Columns of dense rows with few features, and of many rows, are computed again in each use: that takes less time than
+# reading them.
 FEW_FEATURES, MANY_ROWS = 64, 50_000
 # Rows and points of a tile: its values stay in the cache while they are computed and used.
 TILE_ROWS, TILE_POINTS = 256, 1024
+# Where points are sparse they are made dense for a tile, up to this many entries and for this many rows.
+SPARSE_ENTRIES, SPARSE_ROWS = 2**22, 4096
 
 
 class KernelColumns:
@@ -46,10 +48,11 @@ class KernelColumns:
         self.owner = np.full(capacity, -1)
         self.used = np.zeros(capacity, np.int64)  # the time of the last use
         self.time = 0
-        self.single = single_precision(matrix)
-        self.kernel, self.points = matrix.kernel.take(active), self.single
+        kernel = matrix.kernel
+        self.single = matrix.points.single(kernel.shift_invariant and not matrix.rows.sparse)
+        self.kernel, self.points, self.rows = kernel.take(active), self.single, matrix.rows
         if active.shape[0] < m:
-            self.points = self.single.take(active)
+            self.points, self.rows = self.single.take(active), matrix.rows.take(active)
 
     @property
     def keeps(self) -> bool:
@@ -71,8 +74,9 @@ class KernelColumns:
             parts = [(part,) for part in np.array_split(others, self.matrix.threads.size)]
 
             def compute(part: Vector) -> None:
-                if part.size:
-                    out[part] = kernel.between(self._rows(numbers[part]), points)
+                rows = self._rows(numbers[part])
+                for some in slices(0, numbers.shape[0], tile_points(points)):
+                    out[part, some] = kernel.take(some).between(rows, points.take(some).dense())
 
             self._in_threads(compute, parts)
         return out
@@ -82,6 +86,7 @@ class KernelColumns:
         other = copy(self)
         other.active = self.active[places]
         other.kernel, other.points = self.matrix.kernel.take(other.active), self.single.take(other.active)
+        other.rows = self.matrix.rows.take(other.active)
         other.values = np.empty((self.values.shape[0], places.shape[0]), np.float32)
         there = np.flatnonzero(self.owner >= 0)
         gather(self.values, there, places, there, other.values)
@@ -139,17 +144,24 @@ class KernelColumns:
         """`use(i, j, values)` for the tiles of the columns of some rows; the threads share the active rows."""
 
         def work(start: int, stop: int) -> None:
-            for i in range(0, numbers.shape[0], TILE_ROWS):
-                rows = self._rows(numbers[i : i + TILE_ROWS])
-                for j in range(start, stop, TILE_POINTS):
-                    some = slice(j, min(j + TILE_POINTS, stop))
-                    use(i, j, self.kernel.take(some).between(rows, self.points.take(some)))
+            for lines in slices(0, numbers.shape[0], TILE_ROWS):
+                rows = self._rows(numbers[lines])
+                for some in slices(start, stop, TILE_POINTS):
+                    use(lines.start, some.start, self.kernel.take(some).between(rows, self.points.take(some)))
 
-        self._in_threads(work, list(self.matrix.threads.ranges(self.active.shape[0])))
+        def work_sparse(start: int, stop: int) -> None:
+            for lines in slices(0, numbers.shape[0], tile_points(self.single)):
+                kernel, points = self.matrix.kernel.take(numbers[lines]), self.single.take(numbers[lines]).dense()
+                for some in slices(start, stop, SPARSE_ROWS):
+                    values = kernel.between(self.rows.between(some.start, some.stop), points)
+                    use(lines.start, some.start, np.ascontiguousarray(values.T))
+
+        ranges = list(self.matrix.threads.ranges(self.active.shape[0]))
+        self._in_threads(work_sparse if self.single.sparse else work, ranges)
 
     def _rows(self, numbers: Vector) -> Block:
         """Some rows in single precision."""
-        if self.single.columns.shape[0] and not self.matrix.rows.sparse:
+        if self.single.shape[0] and not self.matrix.rows.sparse:
             return Dense(np.ascontiguousarray(self.single.columns[:, numbers].T))
         block: Block = self.matrix.rows.take(numbers)
         return block
@@ -160,23 +172,20 @@ class KernelColumns:
             threads.run(work, parts)
 
 
-def single_precision(matrix: Any) -> Any:
-    """The points in single precision; those of a shift-invariant kernel are centred, for less rounding."""
-    points = matrix.points
-    columns = np.empty(points.columns.shape, np.float32)
-    if matrix.kernel.shift_invariant and not matrix.rows.sparse:
-        centre = points.columns.mean(axis=1)
-        for j in range(columns.shape[0]):
-            np.subtract(points.columns[j], centre[j], out=columns[j], casting="same_kind")
-    else:
-        columns[:] = points.columns
-    return type(points)(columns, np.einsum("js,js->s", columns, columns, dtype=np.float64))
+def slices(start: int, stop: int, step: int) -> Iterator[slice]:
+    """A range in parts."""
+    return (slice(i, min(i + step, stop)) for i in range(start, stop, step))
+
+
+def tile_points(points: Any) -> int:
+    """The number of points of a tile."""
+    return max(16, min(TILE_POINTS, SPARSE_ENTRIES // points.shape[0])) if points.sparse else TILE_POINTS
 
 
 def is_cheap(matrix: Any) -> bool:
     """Whether columns take less time to compute than to read."""
     dense = matrix.kernel.by_products and not matrix.rows.sparse
-    return dense and matrix.points.columns.shape[0] <= FEW_FEATURES and matrix.shape[0] > MANY_ROWS
+    return dense and matrix.points.shape[0] <= FEW_FEATURES and matrix.shape[0] > MANY_ROWS
 
 
 @kernel

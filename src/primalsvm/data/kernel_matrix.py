@@ -15,10 +15,10 @@ import numpy as np
 from primalsvm.data.blocks import Block, Vector, Weights
 from primalsvm.data.dataset import Handle
 from primalsvm.data.dense import Dense
-from primalsvm.data.kernel_columns import TILE_POINTS, TILE_ROWS, KernelColumns, gather
+from primalsvm.data.kernel_columns import SPARSE_ROWS, TILE_ROWS, KernelColumns, gather, slices, tile_points
 from primalsvm.data.kernel_rows import KernelRows, refuse_features
 from primalsvm.data.reads import Computed
-from primalsvm.data.threads import ThreadPool
+from primalsvm.data.threads import ALONE, ThreadPool
 
 # A kernel matrix of at most this many rows is computed as a whole, in double precision: 200 MB.
 WHOLE = 5_000
@@ -42,7 +42,7 @@ class KernelMatrix(Computed):
         m, n = rows.shape
         if rows.sparse and kernel.by_products and n * m <= DENSE_SHARE * rows.entries:
             rows = Dense(rows.matrix().toarray())
-        super().__init__((m, m), points.columns.dtype, weights, threads)
+        super().__init__((m, m), points.dtype, weights, threads)
         self.kernel, self.rows, self.points, self.budget = kernel, rows, points, budget
         self.kept = KeptRows(m, self.dtype, budget)  # shared with `with_weights` and `with_threads`
         self._whole: Vector | None = None
@@ -112,7 +112,8 @@ class KernelMatrix(Computed):
         missing = self.kept.read(numbers, out)
         if missing.any():
             new, inverse = np.unique(numbers[missing], return_inverse=True)
-            found = self.kernel.between(self.rows.take(new), self.points)
+            found = np.empty((new.shape[0], self.shape[1]), self.dtype)
+            for_tiles(self.kernel, self.rows.take(new), self.points, ALONE, partial(_assign, found))
             out[missing] = found[inverse]
             self.kept.add(new, found)
         return out
@@ -125,7 +126,7 @@ class KernelMatrix(Computed):
         for first in range(0, m, step):
             some = slice(first, min(first + step, m))
             block = self.rows.between(some.start, some.stop)
-            out[some] = np.diagonal(self.kernel.take(some).between(block, self.points.take(some)))
+            out[some] = np.diagonal(self.kernel.take(some).between(block, self.points.take(some).dense()))
         return out
 
 
@@ -134,14 +135,13 @@ def for_tiles(kernel: Any, rows: Block, points: Any, threads: ThreadPool, use: C
 
     The threads share the rows.
     """
-    s = points.columns.shape[1]
+    s, height = points.shape[1], SPARSE_ROWS if points.sparse else TILE_ROWS
 
     def work(start: int, stop: int) -> None:
-        for i in range(start, stop, TILE_ROWS):
-            block = rows.between(i, min(i + TILE_ROWS, stop))
-            for j in range(0, s, TILE_POINTS):
-                some = slice(j, min(j + TILE_POINTS, s))
-                use(i, j, kernel.take(some).between(block, points.take(some)))
+        for some in slices(0, s, tile_points(points)):
+            own, few = kernel.take(some), points.take(some).dense()
+            for part in slices(start, stop, height):
+                use(part.start, some.start, own.between(rows.between(part.start, part.stop), few))
 
     with threads.blas_limited(working=True):
         threads.run(work, list(threads.ranges(rows.shape[0])))

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
 MOST_THREADS = 1024
@@ -76,8 +75,8 @@ class ThreadPool:
 
     def ranges(self, n: int) -> Iterator[tuple[int, int]]:
         """Divide 0 … n into `size` ranges."""
-        edges = np.linspace(0, n, self.size + 1).astype(int)
-        return zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        size = self.size
+        return ((n * k // size, n * (k + 1) // size) for k in range(size))
 
 
 class _BlasThreads:

@@ -105,7 +105,8 @@ def calibration_of(
         counting &= present.any(axis=1)  # rows of a class of weight 0 are left out
     rows = np.flatnonzero(counting)
     strata = None if multilabel else present[rows].argmax(axis=1)
-    once = {"probability": False, "warm_start": False, "checkpoint": None}
+    once: dict[str, Any] = {"probability": False, "warm_start": False, "checkpoint": None}
+    once["decision_function_shape"] = "ovr"  # there is a function for each class
     model = clone(estimator)
     model.set_params(**{name: one for name, one in once.items() if name in model.get_params(deep=False)})
     if isinstance(model.class_weight, dict):

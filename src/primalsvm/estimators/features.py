@@ -21,10 +21,10 @@ from primalsvm.estimators.transformers import (
     FourierFeatures,
     Nystroem,
     components_of,
+    exact_points,
     gamma_of,
     is_precomputed,
     kernel_of,
-    points_of,
 )
 from primalsvm.maps.features import mapped_dataset, stream_features
 from primalsvm.maps.kernels import Precomputed, is_positive_definite
@@ -45,6 +45,7 @@ from primalsvm.solvers.working_sets import WorkingSets
 from primalsvm.sources.reader import out_of_core
 
 VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (measured: 3 to 9)
+ROW_VECTORS = 30  # of m numbers that an exact machine needs, besides points in double and single precision
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
@@ -155,9 +156,13 @@ class KernelFeatures:
                 raise ValueError(f"a precomputed kernel must be a square matrix, got {m} × {n}")
             if is_precomputed(estimator.kernel) and hasattr(rows.matrix, "tocsr"):
                 raise TypeError("Sparse precomputed kernels are not supported: K must be a dense matrix")
-            check_fits(8 * m * n, f"{m} points in {n} dimensions", "use an approximation")
-            kernel = kernel_of(estimator, rows.matrix, np.arange(m), rows.sample_weight)
-            return KernelMatrixRows(rows.matrix, kernel, points_of(rows.matrix, kernel, np.dtype(np.float64)))
+            check_fits(
+                8 * (rows.data.entries + ROW_VECTORS * m), f"an exact machine of {m} rows", "use an approximation"
+            )
+            order = order_by_class(estimator, encoded)
+            kernel = kernel_of(estimator, rows.matrix, np.arange(m) if order is None else order, rows.sample_weight)
+            points = exact_points(rows.matrix, kernel)
+            return KernelMatrixRows(rows.matrix, kernel, points if order is None else points.take(order), order)
         approximation = approximation_of(estimator)
         own_seed = getattr(estimator.approximation, "random_state", None)
         parameters = {"n_features": n, **approximation.get_params(), "random_state": own_seed}
@@ -316,7 +321,8 @@ class KernelMatrixRows:
 
     X: Any  # the training rows
     kernel: Any
-    points: Any  # the training rows as points of the kernel
+    points: Any  # the training rows as points of the kernel, in the order below
+    order: Vector | None  # of the rows class by class, one-vs-one; None: as they are
 
     @property
     def certifies(self) -> bool:
@@ -331,19 +337,18 @@ class KernelMatrixRows:
 
     @property
     def kept(self) -> Any:
-        return "exact", self.X.shape[0]
+        return "exact", self.X.shape[0], None if self.order is None else self.order.tobytes()
 
     def arrange(self, estimator: Any, training: Encoded) -> Encoded:
         """Several classes one-vs-one, as LIBSVM; kernelised Pegasos one-vs-rest."""
         classes = training.decoder
-        if not isinstance(classes, Classes) or training.count == 1:
-            return training
-        if isinstance(exact_solver(estimator), KernelPegasos):
+        if self.order is None or not isinstance(classes, Classes):
             return training
         pairs, count = class_pairs(len(classes.classes)), len(classes.classes)
         totals = np.bincount(classes.codes + 1, training.data.weight_array(), count + 1)[1:]
         problems = [estimator._task.problem(estimator, float(totals[i] + totals[j])) for i, j in pairs]
-        return replace(training, pairs=pairs, problem=problems)
+        decoder = replace(classes, codes=classes.codes[self.order])
+        return replace(training.subset(self.order), pairs=pairs, problem=problems, decoder=decoder)
 
     def attributes(self, vectors: Sequence[Vector], encoded: Encoded | None = None) -> dict[str, Any]:
         m = self.X.shape[0]
@@ -352,14 +357,15 @@ class KernelMatrixRows:
             W = np.vstack(vectors)
         else:
             W = pair_coefficients(vectors, codes, encoded.pairs)
-        support = np.flatnonzero(np.any(W, axis=0))
-        support = support[np.argsort(codes[support], kind="stable")]  # class by class, as LIBSVM
+        found_at = np.flatnonzero(np.any(W, axis=0))
+        found_at = found_at[np.argsort(codes[found_at], kind="stable")]  # class by class, as LIBSVM
+        support = found_at if self.order is None else self.order[found_at]
         kernel = Precomputed(support) if isinstance(self.kernel, Precomputed) else self.kernel
-        feature_map = KernelValues(kernel, points_of(self.X[support], kernel, self.points.columns.dtype))
-        counts = np.bincount(codes[support].astype(np.intp), minlength=int(codes.max()) + 1)
+        feature_map = KernelValues(kernel, self.points.take(found_at))
+        counts = np.bincount(codes[found_at].astype(np.intp), minlength=int(codes.max()) + 1)
         found = {
             "feature_map_": feature_map,
-            "feature_coef_": W[:, support],
+            "feature_coef_": W[:, found_at],
             "support_": support.astype(np.int32),
             "n_support_": counts.astype(np.int32),
             "sparse_fit_": hasattr(self.X, "tocsr"),
@@ -369,6 +375,15 @@ class KernelMatrixRows:
         if encoded is not None and encoded.pairs is not None:
             found["multiclass_"] = "ovo"
         return found
+
+
+def order_by_class(estimator: Any, encoded: Encoded | None) -> Vector | None:
+    """The rows class by class if they are solved one-vs-one, as those of a pair of classes are then near each other."""
+    if encoded is None or encoded.count == 1 or not isinstance(encoded.decoder, Classes):
+        return None
+    if isinstance(exact_solver(estimator), KernelPegasos):
+        return None
+    return np.argsort(encoded.decoder.codes, kind="stable")
 
 
 def is_exact(estimator: Any) -> bool:

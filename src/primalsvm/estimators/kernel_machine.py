@@ -56,7 +56,7 @@ class KernelMachine:
         check_exact(self, "support_vectors_")
         if isinstance(self.feature_map_.kernel, Precomputed):
             return np.empty((0, 0))
-        vectors = self.feature_map_.points.columns.T
+        vectors = self.feature_map_.points.matrix
         return sp.csr_matrix(vectors) if self.sparse_fit_ else np.ascontiguousarray(vectors)
 
     @property
@@ -71,7 +71,7 @@ class KernelMachine:
         kernel = getattr(self.feature_map_, "kernel", None)
         if not isinstance(kernel, Linear):
             raise AttributeError("coef_ is available for the linear kernel only: feature_coef_ is w in the features")
-        points = self.feature_map_.points.columns.T
+        points = self.feature_map_.points.matrix
         if self.approximation_ != "exact":
             W = self.landmark_coef_ @ points
         elif getattr(self, "multiclass_", "ovr") == "ovo":

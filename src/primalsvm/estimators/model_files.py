@@ -26,7 +26,7 @@ from primalsvm.solution import TRACE_DTYPE, Certificate, Status
 from primalsvm.solvers.registry import SOLVERS
 from primalsvm.sources.layout import SvmlightLayout, TableLayout
 
-OTHERS = (kernels.Points, Certificate, Status, SvmlightLayout, TableLayout, Sigmoid, Isotonic)
+OTHERS = (kernels.Points, kernels.SparsePoints, Certificate, Status, SvmlightLayout, TableLayout, Sigmoid, Isotonic)
 
 
 def known_parts() -> dict[str, type]:
@@ -162,7 +162,8 @@ def _components(feature_map: Any, n: int) -> int:
         return _count(feature_map.n_components, "features of its map")
     kernel, points = feature_map.kernel, feature_map.points
     _require(type(kernel) in KERNELS.values(), "its kernel is of an unknown kind")
-    width, s = points.columns.shape
+    _require(isinstance(points, kernels.Points | kernels.SparsePoints), "its landmarks are not points")
+    width, s = points.shape
     if isinstance(feature_map, NystroemMap):
         _count(s, "landmarks")
     _expect_points(points, width if isinstance(kernel, kernels.Precomputed) else n, s, "landmarks")
@@ -196,8 +197,22 @@ def _expect(
 
 
 def _expect_points(points: Any, n: int, s: int, what: str) -> None:
+    if isinstance(points, kernels.SparsePoints):
+        _expect_sparse_points(points, n, s, what)
+        return
     _require(isinstance(points, kernels.Points), f"the {what} are not points")
     _expect(points.columns, (n, s), f"the {what}")
     _expect(points.squared_norms, (s,), f"the norms of the {what}")
     if points.centre is not None:
         _expect(points.centre, (n,), f"the centre of the {what}")
+
+
+def _expect_sparse_points(points: kernels.SparsePoints, n: int, s: int, what: str) -> None:
+    matrix = points.matrix
+    _require(hasattr(matrix, "tocsr") and matrix.shape == (s, n), f"the {what} are not {s} rows of {n} features")
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise ModelError(f"the {what} are not a valid matrix: {error}") from None
+    _expect(matrix.data, matrix.data.shape, f"the {what}")
+    _expect(points.squared_norms, (s,), f"the norms of the {what}")

@@ -3,6 +3,7 @@
 An estimator is composed of a task (what y is) and features (what scores are inner products with); see `protocols`.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -269,7 +270,7 @@ def join_traces(traces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return out
 
 
-def total_certificate(certificates: list[Certificate | None]) -> Certificate | None:
+def total_certificate(certificates: Sequence[Certificate | None]) -> Certificate | None:
     """The certificate of the sum of all problems: ΣD ≤ ΣP* ≤ ΣP.
 
     Examples

@@ -2,13 +2,18 @@
 
 from typing import Any, Literal
 
+from sklearn.utils.validation import check_is_fitted
+
 from primalsvm.checkpoints import Checkpoint
 from primalsvm.estimators.classification import Classifier
 from primalsvm.estimators.docstrings import fill_parameters
+from primalsvm.estimators.exact_certificate import exact_certificates
 from primalsvm.estimators.features import KernelFeatures
 from primalsvm.estimators.kernel_machine import KernelMachine
 from primalsvm.estimators.parameters import store_parameters
+from primalsvm.estimators.pipeline import total_certificate
 from primalsvm.losses import Loss
+from primalsvm.solution import Certificate
 from primalsvm.solvers.protocol import Solver
 
 
@@ -105,3 +110,45 @@ class SVC(KernelMachine, Classifier):
         verbose: int = 0,
     ) -> None:
         store_parameters(self, locals())
+
+    def exact_certificate(self, X: Any, y: Any, sample_weight: Any = None, *, tol: float | None = None) -> Certificate:
+        """The certificate of this machine in the problem of the kernel itself; with Nyström features.
+
+        `certificate_` of a machine with features compares it with the best machine that has these features. This one
+        compares it with the best machine that has the kernel: P − D bounds by how much P would fall with
+        ``approximation="exact"``. P is that of `certificate_` up to rounding. D is computed at the slopes of the losses
+        at this machine's scores, scaled by the best factor, which may be far below the optimum; with `tol` it is
+        improved until it is near. Costs a pass over support vectors × rows; with `tol` a good deal of an exact fit.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The training rows.
+        y : array of shape (n_samples,) or (n_samples, n_labels)
+        sample_weight : array of shape (n_samples,), optional
+        tol : float, optional
+            Improve D until it is within this relative gap of the optimum of the exact problem.
+
+        Returns
+        -------
+        Certificate
+            With several classes that of the sum of all problems, one for each class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from primalsvm import SVC
+        >>> X, y = make_moons(400, noise=0.2, random_state=0)
+        >>> clf = SVC(gamma=2.0, approximation="nystroem", n_components=30, random_state=0).fit(X, y)
+        >>> found = clf.exact_certificate(X, y, tol=1e-4)
+        >>> clf.certificate_.relative_gap < 1e-3 < found.relative_gap < 0.1
+        True
+        """
+        check_is_fitted(self, "intercept_")
+        if self.approximation_ == "exact":
+            own: Certificate | None = self.certificate_
+        else:
+            own = total_certificate(exact_certificates(self, X, y, sample_weight, tol))
+        if own is None:
+            raise ValueError("this machine was fitted with certify=False: it has no certificate")
+        return own

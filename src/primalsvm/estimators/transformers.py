@@ -14,12 +14,22 @@ from primalsvm.estimators.parameters import draw_seed, store_parameters
 from primalsvm.estimators.warning import warn
 from primalsvm.maps.features import feature_matrix
 from primalsvm.maps.fourier import Form, FourierMap, Frequencies, fourier_map
-from primalsvm.maps.kernels import Gaussian, Kernel, Points, Precomputed, as_points, precision_for
+from primalsvm.maps.kernels import (
+    Gaussian,
+    Kernel,
+    Points,
+    Precomputed,
+    SparsePoints,
+    as_points,
+    precision_for,
+    sparse_points,
+)
 from primalsvm.maps.nystroem import NystroemMap, fit_nystroem
 from primalsvm.maps.registry import kernel_by_name
 from primalsvm.memory import check_fits
 from primalsvm.options import check_choice, check_integer, check_number
 
+SPARSE_SHARE = 16  # points of an exact machine stay sparse if at most one entry in so many is stored
 COMPONENTS = 512  # the default number of features, at most
 
 
@@ -62,6 +72,13 @@ def kernel_of(estimator: Any, X: Any, columns: npt.NDArray[Any], weight: npt.NDA
     chosen: dict[str, Any] = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
     chosen |= {name: value for name, value in given.items() if value is not None}
     return kernel_by_name(**chosen | {"gamma": gamma_of(chosen["gamma"], X, weight)})
+
+
+def exact_points(X: Any, kernel: Kernel) -> Points | SparsePoints:
+    """The rows of a matrix as points of an exact machine, sparse if few of their entries are stored."""
+    if hasattr(X, "tocsr") and not isinstance(kernel, Precomputed) and SPARSE_SHARE * X.nnz < X.shape[0] * X.shape[1]:
+        return sparse_points(X, np.dtype(np.float64))
+    return points_of(X, kernel, np.dtype(np.float64))
 
 
 def points_of(X: Any, kernel: Kernel, precision: np.dtype[Any]) -> Points:

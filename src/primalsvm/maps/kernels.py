@@ -37,9 +37,85 @@ class Points(NamedTuple):
     squared_norms: Vector  # ‖t‖²
     centre: Vector | None = None  # that is subtracted from the columns, and from rows
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of features and of points."""
+        n, s = self.columns.shape
+        return n, s
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of kernel values."""
+        return self.columns.dtype
+
+    @property
+    def sparse(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def matrix(self) -> Matrix:
+        """The points as rows."""
+        found: Matrix = self.columns.T
+        return found
+
     def take(self, chosen: Any) -> "Points":
         """Some of the points."""
-        return Points(self.columns[:, chosen], self.squared_norms[chosen], self.centre)
+        columns = self.columns[:, chosen] if isinstance(chosen, slice) else np.take(self.columns, chosen, axis=1)
+        return Points(columns, self.squared_norms[chosen], self.centre)
+
+    def dense(self) -> "Points":
+        """The points themselves."""
+        return self
+
+    def single(self, centred: bool) -> "Points":
+        """The points in single precision, moved to their mean if `centred`: for less rounding."""
+        columns = np.empty(self.shape, np.float32)
+        for j in range(columns.shape[0]):
+            centre = self.columns[j].mean() if centred else 0.0
+            np.subtract(self.columns[j], centre, out=columns[j], casting="same_kind")
+        return as_points(columns.T, columns.dtype)
+
+
+class SparsePoints(NamedTuple):
+    """Points with many features of which most are 0, as rows; a few at a time are made dense for a kernel."""
+
+    matrix: Any  # s × n, a CSR matrix of SciPy
+    squared_norms: Vector
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of features and of points."""
+        return int(self.matrix.shape[1]), int(self.matrix.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of kernel values."""
+        found: np.dtype[Any] = self.matrix.dtype
+        return found
+
+    @property
+    def sparse(self) -> bool:
+        """True."""
+        return True
+
+    def take(self, chosen: Any) -> "SparsePoints":
+        """Some of the points."""
+        return SparsePoints(self.matrix[chosen], self.squared_norms[chosen])
+
+    def dense(self) -> Points:
+        """The points as columns."""
+        return Points(self.matrix.T.toarray(order="C"), self.squared_norms)
+
+    def single(self, centred: bool) -> "SparsePoints":
+        """The points in single precision; their mean stays where it is."""
+        return sparse_points(self.matrix, np.dtype(np.float32))
+
+
+def sparse_points(matrix: Any, precision: np.dtype[Any]) -> SparsePoints:
+    """Points from the rows of a sparse matrix."""
+    matrix = matrix.tocsr().astype(precision)
+    return SparsePoints(matrix, np.asarray(matrix.multiply(matrix).sum(axis=1), np.float64).ravel())
 
 
 def as_points(values: Matrix, precision: np.dtype[Any] | None = None, centred: bool = False) -> Points:

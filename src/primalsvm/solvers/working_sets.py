@@ -67,6 +67,7 @@ class WorkingSetState(SolverState):
     violation: float = np.inf
     moved: bool = True  # false if the last working set has changed nothing
     idle: int = 0  # certificates in a row without a step between them
+    certify: bool = True  # whether the driver evaluates; else the solver does, to know when to end
 
     def release(self) -> None:
         """Drop what can be computed again."""
@@ -113,7 +114,9 @@ class WorkingSets:
             share = np.cumsum(pieces.upper[0]) - pieces.upper[0]
             a[0] = np.clip(objective.nu / objective.lam - share, 0.0, pieces.upper[0])
         zero = np.zeros(m)
-        state = WorkingSetState(a, zero.copy(), zero, zero, 0.0, np.arange(m), pieces, target=run.target)
+        state = WorkingSetState(
+            a, zero.copy(), zero, zero, 0.0, np.arange(m), pieces, certify=run.certify, target=run.target
+        )
         if a.any():
             self._begin_at(objective, state, a)
         return state
@@ -174,6 +177,10 @@ class WorkingSets:
             state.epoch += n / m
             state.kept = B
         self._estimate(objective, state)
+        if state.worth_evaluating and not state.certify:
+            found = self.evaluate(objective, state)
+            self.observe(objective, state, found)
+            state.finished |= relative_gap(found.primal, found.dual) <= state.target
         return state
 
     def _intercepts(self, objective: Objective, state: WorkingSetState) -> "Intercepts":
@@ -289,6 +296,14 @@ class Intercepts:
     values: Vector  # of each piece
     up: Vector  # the largest F of a row's variables by which β can grow; −inf: none
     down: Vector  # the smallest F of those by which it can fall; inf: none
+
+
+def state_at(objective: Objective, alpha: Vector) -> WorkingSetState:
+    """A previous state with a given α, to start from."""
+    pieces, zero = variables_of(objective), np.zeros(alpha.shape[0])
+    scale = objective.data.weight_array() / (objective.lam * objective.total)
+    a = np.minimum(np.maximum(pieces.sign * alpha, 0.0) * scale, pieces.upper)
+    return WorkingSetState(a, zero, zero, zero, 0.0, np.arange(alpha.shape[0]), pieces)
 
 
 def variables_of(objective: Objective) -> QuadraticPiece:
