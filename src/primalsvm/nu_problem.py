@@ -3,7 +3,7 @@
     classification   min over w, b, ρ ≥ 0 of   λ/2 ‖w‖² − ν ρ + (1/Σc) Σ cᵢ max(0, ρ − yᵢ pᵢ),    pᵢ = ⟨w, xᵢ⟩ + b
     regression       min over w, b, ε ≥ 0 of   λ/2 ‖w‖² + ν ε + (1/Σc) Σ cᵢ max(0, |yᵢ − pᵢ| − ε)
 
-(Schölkopf, Smola, Williamson and Bartlett 2000, equations 32 and 45.) Their duals, with w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ:
+(Schölkopf, Smola, Williamson and Bartlett 2000.) Their duals, with w(α) = (1/(λ Σc)) Σ cᵢ αᵢ xᵢ:
 
     classification   D(α) = −λ/2 ‖w(α)‖²,                      0 ≤ yᵢ αᵢ ≤ 1,   Σ cᵢ αᵢ = 0,   Σ cᵢ |αᵢ| = ν Σc
     regression       D(α) = (1/Σc) Σ cᵢ αᵢ yᵢ − λ/2 ‖w(α)‖²,   |αᵢ| ≤ 1,        Σ cᵢ αᵢ = 0,   Σ cᵢ |αᵢ| ≤ ν Σc

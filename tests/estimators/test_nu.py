@@ -190,6 +190,14 @@ def test_parameters_of_the_solver_do_not_change_the_solution(machine, changes):
     np.testing.assert_allclose(kind(nu=nu, tol=TIGHT, **changes).fit(X, y).dual_coef_, plain.dual_coef_, atol=1e-6)
 
 
+@each_machine
+def test_without_a_certificate_it_ends_at_its_own_estimate(machine):
+    kind, _, y, nu = MACHINES[machine]
+    model, proven = (kind(nu=nu, tol=1e-6, certify=certify).fit(X, y) for certify in (False, True))
+    assert model.certificate_ is None and np.max(model.n_iter_) < 50
+    np.testing.assert_allclose(scores_of(model, X), scores_of(proven, X), atol=2e-3)
+
+
 def test_labels_have_a_problem_each():
     labels = np.stack([NAMES == "ant", NUMBERS > 10.0], axis=1).astype(int)
     clf = NuSVC(nu=0.4, gamma=0.3).fit(X, labels)

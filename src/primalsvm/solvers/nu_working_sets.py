@@ -50,6 +50,7 @@ class NuState(SolverState):
     exact_scores: Vector  # its s, in double precision
     dual: float  # D
     pieces: QuadraticPiece  # of the variables
+    certify: bool
     levels: Levels = NO_LEVELS
     kept: Vector | None = None  # the last working set, the latest rows last
     columns: Any = None  # of the kernel matrix; None: not made yet
@@ -92,7 +93,7 @@ class NuWorkingSets:
         beta = coefficients(pieces, a)
         scores = objective.data.scores(beta)
         dual = objective.dual_value(beta, scores)
-        return NuState(a, scores.copy(), beta, scores, dual, pieces, target=run.target)
+        return NuState(a, scores.copy(), beta, scores, dual, pieces, run.certify, target=run.target)
 
     def advance(self, objective: NuObjective, state: NuState) -> NuState:
         """One working set."""
@@ -153,6 +154,7 @@ class NuWorkingSets:
         trivial = state.dual >= objective.trivial_above
         estimate = 0.0 if trivial else relative_gap(state.dual + gap, state.dual)
         state.worth_evaluating = estimate <= READY * state.target or not state.moved
+        state.finished |= not state.certify and state.worth_evaluating
 
     def evaluate(self, objective: NuObjective, state: NuState) -> Evaluation:
         """P and D; s is updated in double precision for the rows whose β has changed since the last certificate."""
