@@ -7,7 +7,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from primalsvm.data.blocks import EQUAL_WEIGHTS, Vector, Weights
-from primalsvm.data.csr import CSR, NOT_SORTED, unsigned
+from primalsvm.data.csr import CSR, GOOD, NOT_SORTED, unsigned
 from primalsvm.data.dense import Dense
 from primalsvm.data.in_memory import InMemory
 from primalsvm.data.threads import ALONE, ThreadPool
@@ -103,8 +103,8 @@ def _csr_block(X: Any) -> CSR:
         )
         ordered.sum_duplicates()
         return _csr_block(ordered)
-    if found != NOT_SORTED:  # unsorted indices are accepted
-        block.check()
+    if found not in (GOOD, NOT_SORTED):  # unsorted indices are accepted
+        block.check()  # raises
     return block
 
 
