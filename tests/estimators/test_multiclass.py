@@ -15,7 +15,7 @@ from primalsvm.solution import Certificate
 X, CODES = make_classification(300, 8, n_informative=6, n_classes=4, random_state=0)
 Y = np.array(["ant", "bee", "cat", "dog"])[CODES]
 WEIGHT = np.random.default_rng(0).integers(0, 4, size=300).astype(float)
-EXACT = SVC(lam=0.01, gamma=0.1, random_state=0)
+EXACT = SVC(lam=0.01, gamma=0.1, tol=1e-12, random_state=0)
 FOURIER = SVC(lam=0.01, gamma=0.1, approximation="fourier", n_components=40, random_state=0)
 each_kind = pytest.mark.parametrize("model", [LinearSVC(lam=0.01), EXACT, FOURIER], ids=repr)
 
