@@ -94,9 +94,14 @@ def compact(value: float) -> str:
 
 
 class Run:
-    """The measurements of one experiment, kept in a file after every case."""
+    """The measurements of one experiment, kept in a file after every case.
 
-    def __init__(self, module: ModuleType, options: Options, folder: Path | None = RESULTS) -> None:
+    `earlier` is what an earlier run has stored, whose cases are not measured again.
+    """
+
+    def __init__(
+        self, module: ModuleType, options: Options, folder: Path | None = RESULTS, earlier: Found | None = None
+    ) -> None:
         self.module = module
         self.name = module.__name__.rpartition(".")[2]
         self.options = options
@@ -106,10 +111,16 @@ class Run:
         self.found: Found = {}
         self.seconds: dict[str, float] = {}
         self.missing: list[str] = []
+        self.earlier = earlier
+        if earlier is not None:
+            names = [case.name for case in module.cases(options) if case.name in earlier["found"]]
+            self.found = {name: earlier["found"][name] for name in names}
+            self.seconds = {name: earlier["seconds"][name] for name in names}
+        self.kept = list(self.found)  # cases of an earlier run
         if self.path is not None and self.path.exists():
             kept = json.loads(self.path.read_text(encoding="utf-8"))
             if kept["stamp"] == self.stamp:
-                self.found, self.seconds = kept["found"], kept["seconds"]
+                self.found, self.seconds = self.found | kept["found"], self.seconds | kept["seconds"]
 
     @property
     def spent(self) -> float:

@@ -35,6 +35,8 @@ def keep(run: Run, made: dict[str, Any]) -> None:
     if not run.found:
         return
     kept = {"made": made, "seconds": run.seconds, "missing": run.missing, "found": run.found}
+    if run.earlier is not None:
+        kept |= {"earlier": run.earlier["made"], "added": [name for name in run.found if name not in run.kept]}
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(kept, indent=1, ensure_ascii=False)
     (RESULTS / f"{run.name}.json").write_text(text + "\n", encoding="utf-8")
@@ -81,6 +83,12 @@ def page(module: ModuleType, one: dict[str, Any], pictures: list[str], claims: l
         f"*Measured {made['date']} at commit {made['commit']} with `{made['command']}` in {took:.0f} s "
         f"(budget {module.BUDGET} s).*"
     )
+    if "earlier" in one:
+        before = one["earlier"]
+        parts.append(
+            f"*Of these the cases {', '.join(one['added'])} only; the others were measured {before['date']} at commit "
+            f"{before['commit']} with `{before['command']}`.*"
+        )
     return "\n\n".join([*parts, describe([made])]) + "\n"
 
 

@@ -38,6 +38,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, help="these experiments alone")
     parser.add_argument("--fetch", action="store_true", help="download RCV1 (650 MB) and race on it, too")
     parser.add_argument("--fresh", action="store_true", help="forget what a stopped run has measured")
+    parser.add_argument("--added", action="store_true", help="measure only cases that the kept results do not have")
     parser.add_argument("--page", action="store_true", help="measure nothing; write the pages from what was kept")
     return parser.parse_args(arguments)
 
@@ -56,10 +57,11 @@ def main(arguments: list[str]) -> int:
     for k, name in enumerate(asked.only, 1):
         console.rule(f"{k} of {len(asked.only)}: {modules[name].TITLE}")
         folder = None if asked.quick else RESULTS
-        run = Run(modules[name], options, folder)
+        earlier = report.stored(name) if asked.added else None
+        run = Run(modules[name], options, folder, earlier)
         if asked.fresh:
             run.forget()
-            run = Run(modules[name], options, folder)
+            run = Run(modules[name], options, folder, earlier)
         run.measure(console)
         report.show(console, run)
         if not asked.quick:

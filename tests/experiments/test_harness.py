@@ -65,6 +65,19 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert len(measured) == 6
 
 
+def test_cases_can_be_added_to_those_of_an_earlier_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    measured = []
+    made = {"date": "2026-01-01", "commit": "abc", "command": "before", "packages": {}}
+    earlier = {"made": made, "seconds": {"first": 1.0, "gone": 9.0}, "found": {"first": {"value": 7}, "gone": {}}}
+    run = Run(experiment(measured), Options(), tmp_path, earlier)
+    assert run.measure(QUIET) == {"first": {"value": 7}, "second": {"value": 1}, "third": {"value": 2}}
+    assert measured == ["second", "third"] and run.spent < 2.0
+    report.keep(run, {**made, "commit": "def", "date": "2026-02-02"})
+    kept = json.loads((tmp_path / "tried.json").read_text())
+    assert kept["earlier"]["commit"] == "abc" and kept["added"] == ["second", "third"]
+
+
 def test_numbers_of_other_code_are_not_gone_on_with(tmp_path):
     measured = []
     source = tmp_path / "tried.py"
