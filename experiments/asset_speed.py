@@ -29,8 +29,8 @@ ABOUT = (
     "*primalsvm* is one `SVC.fit` with its defaults, certificate included. The peers: scikit-learn's Nystroem with "
     "LinearSVC or SGDClassifier, each at the cheapest setting within 0.1 points of its best; *exact, ours* is "
     "`SVC(approximation='exact', n_jobs=2)`, certified to 1e-3 (COVTYPE: 5e-3), on a sample of ARXIV; LIBSVM is exact, "
-    "on a sample of MNIST, COVTYPE and ARXIV. Seconds include the features; means ± deviations over three seeds (COVTYPE, "
-    "ARXIV: two). The paper's own figures were measured on its machine and on its cuts of the data."
+    "on a sample of MNIST, COVTYPE and ARXIV. Seconds include the features; means ± deviations over three seeds "
+    "(COVTYPE, ARXIV: two). The paper's own figures were measured on its machine and on its cuts of the data."
 )
 
 
