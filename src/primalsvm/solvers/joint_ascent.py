@@ -225,8 +225,9 @@ class JointState(JointSolverState):
 
     def parts(self, chosen: Sequence[int]) -> list[tuple[Group, Vector]]:
         """The groups with some of the chosen problems, each with the columns of these problems."""
-        parts = [(group, np.flatnonzero(np.isin(group.problems, chosen))) for group in self.groups]
-        return [(group, columns) for group, columns in parts if columns.size]
+        wanted = set(chosen)
+        parts = [(group, [i for i, k in enumerate(group.problems.tolist()) if k in wanted]) for group in self.groups]
+        return [(group, np.array(columns)) for group, columns in parts if columns]
 
     def find(self, k: int) -> tuple[Group, int]:
         """The group of a problem, and the column of the problem in it."""
