@@ -82,14 +82,11 @@ class KernelColumns:
         return out
 
     def restrict(self, places: Vector) -> "KernelColumns":
-        """The columns at some of the active rows only, given by their places; what is kept stays so."""
+        """The columns at some of the active rows only, given by their places, where no column is kept."""
         other = copy(self)
         other.active = self.active[places]
         other.kernel, other.points = self.matrix.kernel.take(other.active), self.single.take(other.active)
         other.rows = self.matrix.rows.take(other.active)
-        other.values = np.empty((self.values.shape[0], places.shape[0]), np.float32)
-        there = np.flatnonzero(self.owner >= 0)
-        gather(self.values, there, places, there, other.values)
         return other
 
     def add(self, numbers: Vector, coefficients: Vector, out: Vector) -> None:
