@@ -99,7 +99,7 @@ def test_sparse_points_give_the_same_values(monkeypatch, kernel, threads):
         data = KernelMatrix(kernel, as_block(rows), points, 0.0, EQUAL_WEIGHTS, pool)
         np.testing.assert_allclose(data.values(numbers), truth[numbers], rtol=1e-12)
         np.testing.assert_allclose(data.scores(beta), truth @ beta, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(data.diagonal_values(), np.diagonal(truth), rtol=1e-12)
+        np.testing.assert_allclose(data.squared_norms(), np.diagonal(truth), rtol=1e-12)
         columns = data.kernel_columns(active, 0.0)
         np.testing.assert_allclose(columns.between(active), truth[np.ix_(active, active)], rtol=1e-5)
         found = np.zeros(active.shape[0])
