@@ -130,7 +130,10 @@ def identity(objectives: ObjectiveSequence, solver: JointSolver, stops: Stops, s
     """What must be equal to continue a run: all that determines its steps except for the number of threads."""
     data, problem = objectives.data, objectives[0].problem
     own = solver.solver if isinstance(solver, Several) else solver
-    targets = [data.to_array(objectives[k].y) for k in range(len(objectives))]
+    targets = []
+    for k in range(len(objectives)):
+        targets.append(data.to_array(objectives[k].y))
+        objectives.forget(k)  # pairs of classes have copies of their rows
     facts: dict[str, Any] = {
         "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept,
         "the number of problems": len(objectives), "the solver": getattr(own, "stages", own),

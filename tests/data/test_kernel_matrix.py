@@ -69,6 +69,18 @@ def test_scores_visit_the_support_vectors_alone():
     assert set(asked) == {2}
 
 
+def test_a_checksum_sees_every_row_by_few_columns(monkeypatch):
+    monkeypatch.setattr(kernel_matrix, "PROBED_ROWS", 3)
+    data = matrix(0.0)[1]
+    assert np.count_nonzero(data._probe()) == 3
+    assert data.checksum() == matrix(0.0)[1].checksum()
+    for i in range(M):
+        other = X.copy()
+        other[i] += 0.1
+        changed = KernelMatrix(KERNEL, as_block(other), as_points(other), 0.0, EQUAL_WEIGHTS, ALONE)
+        assert changed.checksum() != data.checksum()
+
+
 def test_a_small_matrix_is_computed_once_as_a_whole():
     kernel, data = matrix(M * ROW)
     np.testing.assert_allclose(data.whole, K, rtol=1e-12)

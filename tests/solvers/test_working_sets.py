@@ -19,6 +19,7 @@ from primalsvm.losses import (
     SquaredHinge,
 )
 from primalsvm.maps.kernels import Gaussian, Linear, Polynomial, as_points
+from primalsvm.nu_problem import NuProblem
 from primalsvm.objective import Problem
 from primalsvm.solution import Status
 from primalsvm.solvers.drive import drive
@@ -140,6 +141,20 @@ def test_a_warm_start_takes_fewer_steps():
         Several(WorkingSets()), Stops(1e-6), start=[cold.state],
     )  # fmt: skip
     assert warm.n_steps < cold.n_steps and warm.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("kept", [None, True, False])
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive()], ids=repr)
+def test_small_sets_of_nu_problems_reach_the_same_optimum(monkeypatch, loss, kept):
+    problem, y = NuProblem(loss, 1e-2, 0.4), SIGNS if loss.is_classification else NUMBERS
+    data = rows_of(Gaussian(0.2), weights=WEIGHTS)
+    (truth,) = drive(Single(problem.on(data, y)), Several(NuWorkingSets()), Stops(1e-9))
+    if kept is not None:
+        in_columns(monkeypatch, kept)
+    data = rows_of(Gaussian(0.2), weights=WEIGHTS)
+    (found,) = drive(Single(problem.on(data, y)), Several(NuWorkingSets(size=32)), Stops(1e-7))
+    assert 0.0 <= found.certificate.relative_gap <= 1e-7
+    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-7)
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.8])

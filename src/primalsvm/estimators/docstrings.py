@@ -55,7 +55,7 @@ tol : float, default=1e-3
     problems are solved to 1e-10.
 max_iter : int or None, default=None
     Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or
-    two), whichever comes last.
+    two), whichever comes last; an exact kernel machine counts no operations and stops after 1,000 epochs.
 max_seconds : float or None, default=None
     Maximum number of seconds of solving.
 fit_intercept : bool, default=True

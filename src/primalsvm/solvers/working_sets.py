@@ -200,9 +200,9 @@ class WorkingSets:
         F = sign * (target - quadratic * a) - state.scores[rows]
         if objective.intercept == "penalized":
             F -= coefficients(pieces, state.a).sum()
-        inside, rises = (a < upper), (a > 0)
-        up = np.where(np.where(sign > 0, inside, rises), F, -np.inf).max(axis=0)
-        down = np.where(np.where(sign > 0, rises, inside), F, np.inf).min(axis=0)
+        below_upper, above_zero = a < upper, a > 0
+        up = np.where(np.where(sign > 0, below_upper, above_zero), F, -np.inf).max(axis=0)
+        down = np.where(np.where(sign > 0, above_zero, below_upper), F, np.inf).min(axis=0)
         return Intercepts(F, up, down)
 
     def _choose(self, state: WorkingSetState, excess_up: Vector, excess_down: Vector) -> Vector:
@@ -242,7 +242,6 @@ class WorkingSets:
             state.b = float(0.5 * (high + low)) if np.isfinite(high + low) else float(low if np.isfinite(low) else high)
         elif objective.intercept == "penalized":
             state.b = float(coefficients(state.pieces, state.a).sum())
-        # each piece: max over a' of (F − b) growth, which is its loss minus what α has of it
         rows = state.active
         sign, _, upper, quadratic = (part[:, rows] for part in state.pieces)
         a = state.a[:, rows]
