@@ -12,7 +12,7 @@ The optimality conditions are those of Chang and Lin 2001. Columns in single pre
 s by kernel values in double precision for the rows whose β has changed since the last one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,7 +58,7 @@ class NuState(SolverState):
     certify: bool
     levels: Levels = NO_LEVELS
     kept: Vector | None = None  # the last working set, the latest rows last
-    columns: Any = None  # of the kernel matrix; None: not made yet
+    columns: Any = field(default=None, init=False)  # of the kernel matrix; None: not made yet
     moved: bool = False  # whether the last working set has changed anything
     idle: int = 0  # working sets in a row that have changed nothing, each with a certificate after it
 

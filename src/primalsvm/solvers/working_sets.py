@@ -14,7 +14,7 @@ al. 2018). Columns in single precision only steer. A certificate updates s at al
 kernel values in double precision for the rows whose β has changed; the run goes on from these.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,7 +64,7 @@ class WorkingSetState(SolverState):
     pieces: QuadraticPiece  # of the variables
     b: float = 0.0
     kept: Vector | None = None  # the last working set, the latest rows last
-    columns: Any = None  # of the kernel matrix at the active rows; None: not made yet
+    columns: Any = field(default=None, init=False)  # of the kernel matrix at the active rows; None: not made yet
     estimate: float = np.inf  # of the relative gap, by the active rows
     full_estimate: float = np.inf  # when all rows were active last
     violation: float = np.inf
