@@ -1,6 +1,6 @@
 """Exact kernel machines against LIBSVM (scikit-learn's SVC) and oneDAL (scikit-learn-intelex), on the same threads.
 
-    python -m benchmarks.exact_kernels large|small|defaults|prediction|covtype …
+    python -m benchmarks.exact_kernels large|small|defaults|covtype …
 
 measures some parts alone, prints them and keeps nothing.
 """

@@ -19,6 +19,7 @@ from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.registry import STATES
 from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.solvers.watched import Watched
+from primalsvm.solvers.working_sets import WorkingSets
 from primalsvm.sources.cache import CacheWriter
 from tests.fixtures.make_fixtures import cut_short
 from tests.reference import noisy, sparse_noisy
@@ -77,7 +78,8 @@ RUNS = {
     "early stopping": LinearSVC(lam=1e-4, solver="dual_ascent", early_stopping=True, tol=1e-6, n_iter_no_change=50),
     "uncertified": LinearSVC(lam=1e-3, solver="dual_ascent", certify=False),
     "features": SVC(lam=1e-3, gamma=0.5, n_components=32, solver="dual_ascent", tol=1e-4),
-    "exact": SVC(lam=1e-2, gamma=0.5, approximation="exact", solver=Pegasos(n_iter=4000), tol=1.0),
+    "kernelised Pegasos": SVC(lam=1e-2, gamma=0.5, approximation="exact", solver=Pegasos(n_iter=4000), tol=1.0),
+    "working sets": SVC(lam=1e-3, gamma=0.5, approximation="exact", solver=WorkingSets(size=128), tol=1e-3),
 }
 
 
@@ -156,6 +158,23 @@ def test_several_problems_that_are_cut_short_after_every_chunk(solver, tmp_path,
         cuts += 1
     assert cuts > 10  # the last one may be evaluated early, and found to have converged: the checkpoint is from before
     same(LinearSVC(**options, checkpoint=checkpoint).fit(SPARSE, CLASSES), whole)
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped after")
+def test_pairs_of_classes_that_are_cut_short_after_every_chunk(tmp_path):
+    rows, classes = DENSE[:300], np.digitize(DENSE[:300, 0], np.quantile(DENSE[:300, 0], [0.3, 0.6]))
+    options = {"gamma": 0.5, "approximation": "exact", "solver": WorkingSets(size=32), "random_state": 0}
+    whole = SVC(**options).fit(rows, classes)
+    checkpoint = Checkpoint(tmp_path / "run", every=1000, resume=True)
+    cuts = 0
+    clf = SVC(**options, checkpoint=checkpoint, max_seconds=1e-9).fit(rows, classes)
+    while clf.status_.value == "max_seconds":
+        clf.fit(rows, classes)
+        cuts += 1
+    assert cuts > 10
+    clf = SVC(**options, checkpoint=checkpoint).fit(rows, classes)
+    np.testing.assert_array_equal(clf.dual_coef_, whole.dual_coef_)
+    assert clf.certificates_ == whole.certificates_
 
 
 def test_a_checkpoint_of_another_number_of_problems_is_refused(tmp_path):

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
-from primalsvm.data import as_dataset, as_weights
+from primalsvm import objective as objective_file
+from primalsvm.data import ALONE, KernelMatrix, as_block, as_dataset, as_weights
 from primalsvm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Pinball, SquaredHinge
-from primalsvm.objective import Problem, check_both_signs
+from primalsvm.maps.kernels import Gaussian, as_points
+from primalsvm.objective import Problem, check_both_signs, mean_row
 from tests import reference
 from tests.helpers import objective
 from tests.reference import LOSSES, noisy, weights
@@ -205,3 +207,16 @@ def test_unknown_intercept():
 def test_labels_are_checked(y, message):
     with pytest.raises(ValueError, match=message):
         check_both_signs(np.array(y, float), as_weights(None, 2))
+
+
+def test_the_sampled_mean_row_leaves_out_rows_of_weight_zero(monkeypatch):
+    monkeypatch.setattr(objective_file, "SAMPLED_ROWS", 4)
+    rows = np.random.default_rng(0).normal(size=(128, 3))
+    rows[1::2] = rows[::2]
+    weight = np.arange(128.0) % 2  # every row that an even spacing of all rows would choose has none
+    data = KernelMatrix(Gaussian(0.1), as_block(rows), as_points(rows), 0.0, as_weights(weight, 128), ALONE)
+    kept = np.flatnonzero(weight)
+    fewer = KernelMatrix(
+        Gaussian(0.1), as_block(rows[kept]), as_points(rows[kept]), 0.0, as_weights(weight[kept], 64), ALONE
+    )
+    assert mean_row(data).spread == pytest.approx(mean_row(fewer).spread)

@@ -36,7 +36,9 @@ def known_parts() -> dict[str, type]:
 class Checkpoint:
     """Store the state of a run in a file, so that it can be continued after an interruption.
 
-    If a fit consists of several problems, those that were solved before the interruption are not solved again.
+    If a fit consists of several problems, those that were solved before the interruption are not solved again. The
+    results have the bits of an uninterrupted fit; those of an exact kernel machine with more than 5,000 rows have the
+    same accuracy.
 
     Parameters
     ----------
@@ -130,7 +132,10 @@ def identity(objectives: ObjectiveSequence, solver: JointSolver, stops: Stops, s
     """What must be equal to continue a run: all that determines its steps except for the number of threads."""
     data, problem = objectives.data, objectives[0].problem
     own = solver.solver if isinstance(solver, Several) else solver
-    targets = [data.to_array(objectives[k].y) for k in range(len(objectives))]
+    targets = []
+    for k in range(len(objectives)):
+        targets.append(data.to_array(objectives[k].y))
+        objectives.forget(k)  # pairs of classes have copies of their rows
     facts: dict[str, Any] = {
         "the loss": problem.loss, "lam": problem.lam, "the intercept": problem.intercept,
         "the number of problems": len(objectives), "the solver": getattr(own, "stages", own),

@@ -411,13 +411,15 @@ def mean_row(data: Dataset) -> MeanRow:
 
     With many kernel rows, its scores are those of the mean of a sample, and mean ‖x‖² bounds ‖x̄‖².
     """
-    total, m = data.total_weight, data.shape[0]
+    total = data.total_weight
     mean_of_all = data.combine(data.map(sums.ones)) / total
-    sampled = data.kernel_rows and m >= 8 * SAMPLED_ROWS
+    counted = np.flatnonzero(mean_of_all) if data.kernel_rows else np.zeros(0, np.intp)
+    sampled = counted.shape[0] >= 8 * SAMPLED_ROWS
     if sampled:
-        some = mean_of_all[:: m // SAMPLED_ROWS]
-        mean_of_all = np.zeros(m)
-        mean_of_all[:: m // SAMPLED_ROWS] = some / some.sum()
+        chosen = counted[:: counted.shape[0] // SAMPLED_ROWS]
+        few = mean_of_all[chosen]
+        mean_of_all = np.zeros(mean_of_all.shape[0])
+        mean_of_all[chosen] = few / few.sum()
     scores = data.scores(mean_of_all)
     mean = float(data.reduce(sums.weighted_sum, data.weights, scores)) / total  # ⟨x̄, x̄⟩, also with kernel rows
     spread = math.sqrt(data.reduce(partial(sums.centred_squares, mean), data.weights, scores) / total)

@@ -23,7 +23,7 @@ def class_pairs(count: int) -> list[tuple[int, int]]:
 
 
 class PairObjectives:
-    """The problems of all pairs of classes, each with its rows only.
+    """The problems of all pairs of classes, each with its rows only; several have one thread each.
 
     Parameters
     ----------
@@ -65,7 +65,10 @@ class PairObjectives:
                 return self._kept[k]
         rows = self.rows(k)
         y = np.where(self.codes[rows] == self.pairs[k][0], 1.0, -1.0)
-        objective = self.problems[k].on(self.data.restricted(rows), y)
+        data = self.data.restricted(rows)
+        if len(self) > 1:  # the threads share the problems
+            data = data.with_threads(ALONE)
+        objective = self.problems[k].on(data, y)
         with self._lock:
             return self._kept.setdefault(k, objective)
 
@@ -74,9 +77,8 @@ class PairObjectives:
         return float(self[k].trivial_above)
 
     def separate(self, k: int) -> Any:
-        """Problem k on one thread, as other threads solve other problems; kept until `forget`."""
-        objective = self[k]
-        return objective if len(self) == 1 else replace(objective, data=objective.data.with_threads(ALONE))
+        """Problem k, which is kept until `forget`."""
+        return self[k]
 
     def forget(self, k: int) -> None:
         """Drop what is kept for problem k."""

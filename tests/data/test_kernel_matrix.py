@@ -69,6 +69,18 @@ def test_scores_visit_the_support_vectors_alone():
     assert set(asked) == {2}
 
 
+def test_a_checksum_sees_every_row_by_few_columns(monkeypatch):
+    monkeypatch.setattr(kernel_matrix, "PROBED_ROWS", 3)
+    data = matrix(0.0)[1]
+    assert np.count_nonzero(data._probe()) == 3
+    assert data.checksum() == matrix(0.0)[1].checksum()
+    for i in range(M):
+        other = X.copy()
+        other[i] += 0.1
+        changed = KernelMatrix(KERNEL, as_block(other), as_points(other), 0.0, EQUAL_WEIGHTS, ALONE)
+        assert changed.checksum() != data.checksum()
+
+
 def test_a_small_matrix_is_computed_once_as_a_whole():
     kernel, data = matrix(M * ROW)
     np.testing.assert_allclose(data.whole, K, rtol=1e-12)
@@ -99,7 +111,7 @@ def test_sparse_points_give_the_same_values(monkeypatch, kernel, threads):
         data = KernelMatrix(kernel, as_block(rows), points, 0.0, EQUAL_WEIGHTS, pool)
         np.testing.assert_allclose(data.values(numbers), truth[numbers], rtol=1e-12)
         np.testing.assert_allclose(data.scores(beta), truth @ beta, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(data.diagonal_values(), np.diagonal(truth), rtol=1e-12)
+        np.testing.assert_allclose(data.squared_norms(), np.diagonal(truth), rtol=1e-12)
         columns = data.kernel_columns(active, 0.0)
         np.testing.assert_allclose(columns.between(active), truth[np.ix_(active, active)], rtol=1e-5)
         found = np.zeros(active.shape[0])

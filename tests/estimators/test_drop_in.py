@@ -368,6 +368,16 @@ def test_a_fit_that_falls_short_has_status_one():
     assert clf.fit_status_ == 1 and clf.n_iter_.tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("kind", [SVC, primalsvm.NuSVC])
+@pytest.mark.parametrize("certify", [True, False])
+def test_pairs_of_classes_that_time_does_not_suffice_for(kind, certify):
+    with pytest.warns(UserWarning, match="stopped after"):
+        clf = kind(max_seconds=1e-9, certify=certify, gamma=0.3).fit(X, NAMES)
+    assert clf.fit_status_ == 1 and clf.decision_function(X).shape == (160, 3)
+    with pytest.warns(UserWarning, match="stopped after"):
+        SVC(max_seconds=1e-9, certify=certify, fit_intercept=False).fit(X, NAMES)
+
+
 # ---- in scikit-learn's company ---------------------------------------------------------------------------------------
 
 

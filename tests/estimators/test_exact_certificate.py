@@ -94,3 +94,7 @@ def test_what_cannot_be_certified_is_refused():
         clf.exact_certificate(X, np.where(Y, "a", "b"))
     with pytest.raises(ValueError, match="certify=False"):
         SVC(gamma=2.0, certify=False).fit(X, Y).exact_certificate(X, Y)
+    for given in ({"kernel": "sigmoid", "coef0": -1.0}, {"kernel": "poly", "coef0": -1.0}):
+        clf = SVC(approximation="nystroem", n_components=25, random_state=0, **given).fit(X, Y)
+        with pytest.raises(ValueError, match="not positive definite"):
+            clf.exact_certificate(X, Y)

@@ -18,11 +18,13 @@ from primalsvm.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from primalsvm.maps.kernels import Gaussian, Linear, as_points
+from primalsvm.maps.kernels import Gaussian, Linear, Polynomial, as_points
+from primalsvm.nu_problem import NuProblem
 from primalsvm.objective import Problem
 from primalsvm.solution import Status
 from primalsvm.solvers.drive import drive
 from primalsvm.solvers.interior_point import InteriorPoint
+from primalsvm.solvers.nu_working_sets import NuWorkingSets
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.several import Several, Single
 from primalsvm.solvers.smo import pair_steps
@@ -139,6 +141,58 @@ def test_a_warm_start_takes_fewer_steps():
         Several(WorkingSets()), Stops(1e-6), start=[cold.state],
     )  # fmt: skip
     assert warm.n_steps < cold.n_steps and warm.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("kept", [None, True, False])
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive()], ids=repr)
+def test_small_sets_of_nu_problems_reach_the_same_optimum(monkeypatch, loss, kept):
+    problem, y = NuProblem(loss, 1e-2, 0.4), SIGNS if loss.is_classification else NUMBERS
+    data = rows_of(Gaussian(0.2), weights=WEIGHTS)
+    (truth,) = drive(Single(problem.on(data, y)), Several(NuWorkingSets()), Stops(1e-9))
+    if kept is not None:
+        in_columns(monkeypatch, kept)
+    data = rows_of(Gaussian(0.2), weights=WEIGHTS)
+    (found,) = drive(Single(problem.on(data, y)), Several(NuWorkingSets(size=32)), Stops(1e-7))
+    assert 0.0 <= found.certificate.relative_gap <= 1e-7
+    assert found.certificate.primal == pytest.approx(truth.certificate.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.8])
+def test_a_warm_start_at_another_nu_is_feasible(nu):
+    """Of a larger ν the bounds are lower, so the sum of the variables must grow again."""
+    data, zero = rows_of(Gaussian(0.2)), np.zeros(M)
+    before = solve(Problem(OneSided(), 0.3, "free", 0.3), data, zero, 1e-9)
+    problem = Problem(OneSided(), nu, "free", nu)
+    (warm,) = drive(Single(problem.on(data, zero)), Several(WorkingSets()), Stops(1e-9), start=[before.state])
+    assert 0.0 <= warm.certificate.relative_gap <= 1e-9
+    assert warm.w.sum() == pytest.approx(1.0)
+    cold = solve(problem, data, zero, 1e-9)
+    assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("certify", [True, False])
+def test_rows_around_the_origin_end_the_run(certify):
+    rows = np.concatenate([X, -X])
+    objective = Problem(OneSided(), 0.9, "free", 0.9).on(rows_of(Linear(), rows), np.zeros(2 * M))
+    (found,) = drive(Single(objective), Several(WorkingSets()), Stops(1e-3, certify=certify))
+    assert found.n_epochs < 50
+    np.testing.assert_allclose(rows @ (rows.T @ found.w), 0.0, atol=1e-3)
+
+
+def test_the_least_size_of_a_working_set():
+    found = solve(PROBLEMS[2], rows_of(Gaussian(0.2)), SIGNS, 1e-3, size=4)
+    assert found.certificate.relative_gap <= 1e-3
+    with pytest.raises(ValueError, match="size must be at least 4"):
+        WorkingSets(size=3)
+    with pytest.raises(ValueError, match="size must be at least 8"):
+        NuWorkingSets(size=7)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()])
+def test_a_kernel_matrix_that_overflows_is_refused(loss):
+    for intercept in ("none", "free"):
+        with pytest.raises(ValueError, match="NaN or infinity"), np.errstate(all="ignore"):
+            solve(Problem(loss, 1e-2, intercept), rows_of(Polynomial(300, 100.0, 1.0)), SIGNS)
 
 
 def test_what_it_is_not_for_is_refused():

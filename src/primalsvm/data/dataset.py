@@ -207,9 +207,12 @@ class Dataset(ABC):
 
     def checksum(self) -> str:
         """A checksum of all rows that does not depend on rounding."""
-        probe = np.random.default_rng(0).normal(size=self.shape[1])
-        total, squares = self.reduce(_moments, self.scores(probe))
+        total, squares = self.reduce(_moments, self.scores(self._probe()))
         return f"{total:.6e} {squares:.6e}"
+
+    def _probe(self) -> Vector:
+        """A random vector, the same in each process."""
+        return np.random.default_rng(0).normal(size=self.shape[1])
 
 
 def add_results(first: Any, second: Any) -> Any:

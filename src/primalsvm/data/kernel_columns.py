@@ -37,7 +37,6 @@ class KernelColumns:
     def __init__(self, matrix: Any, active: Vector, nbytes: float) -> None:
         m = matrix.shape[0]
         self.matrix, self.active = matrix, active
-        self.computed = 0  # columns computed so far
         self.whole = matrix.whole
         if self.whole is not None:
             return
@@ -82,14 +81,11 @@ class KernelColumns:
         return out
 
     def restrict(self, places: Vector) -> "KernelColumns":
-        """The columns at some of the active rows only, given by their places; what is kept stays so."""
+        """The columns at some of the active rows only, given by their places, where no column is kept."""
         other = copy(self)
         other.active = self.active[places]
         other.kernel, other.points = self.matrix.kernel.take(other.active), self.single.take(other.active)
         other.rows = self.matrix.rows.take(other.active)
-        other.values = np.empty((self.values.shape[0], places.shape[0]), np.float32)
-        there = np.flatnonzero(self.owner >= 0)
-        gather(self.values, there, places, there, other.values)
         return other
 
     def add(self, numbers: Vector, coefficients: Vector, out: Vector) -> None:
@@ -123,7 +119,6 @@ class KernelColumns:
             dropped = self.owner[oldest]
             self.place[dropped[dropped >= 0]] = -1
             self.owner[oldest], self.place[missing], self.used[oldest] = missing, oldest, self.time
-            self.computed += missing.size
 
             def keep(i: int, j: int, values: Vector) -> None:
                 self.values[oldest[i : i + values.shape[0]], j : j + values.shape[1]] = values
@@ -132,7 +127,6 @@ class KernelColumns:
         return self.place[numbers]
 
     def _add_computed(self, numbers: Vector, coefficients: Vector, out: Vector) -> None:
-        self.computed += numbers.shape[0]
 
         def add(i: int, j: int, values: Vector) -> None:
             n, width = values.shape

@@ -24,6 +24,10 @@ from primalsvm.data.threads import ALONE, ThreadPool
 WHOLE = 5_000
 # Sparse rows are made dense if they have at least the inverse of this share of entries: BLAS multiplies so much faster.
 DENSE_SHARE = 16
+# Rows of a block on the diagonal, which has as many values as are needed times this.
+DIAGONAL_ROWS = 64
+# Support vectors of the scores that a checksum is of.
+PROBED_ROWS = 64
 
 
 class KernelMatrix(Computed):
@@ -75,6 +79,14 @@ class KernelMatrix(Computed):
             )
         return found[:, 0] if W.ndim == 1 else np.asfortranarray(found)
 
+    def _probe(self) -> Vector:
+        """Coefficients of few rows: with them, scores see all rows at a small share of the matrix."""
+        m = self.shape[0]
+        out = np.zeros(m)
+        some = np.linspace(0, m - 1, min(m, PROBED_ROWS)).astype(np.intp)
+        out[some] = np.random.default_rng(0).normal(size=some.shape[0])
+        return out
+
     def combine(self, alpha: Handle, weighted: bool = True) -> Vector:
         """The coefficients of Σ cᵢ αᵢ φ(xᵢ), for which no row is needed."""
         return self.weight_array() * alpha if weighted else np.array(alpha)
@@ -118,15 +130,13 @@ class KernelMatrix(Computed):
             self.kept.add(new, found)
         return out
 
-    def diagonal_values(self) -> Vector:
-        """k(xᵢ, xᵢ) of every row."""
-        m = self.shape[0]
-        out = np.empty(m)
-        step = 64  # a block on the diagonal has as many values as are needed times this
-        for first in range(0, m, step):
-            some = slice(first, min(first + step, m))
-            block = self.rows.between(some.start, some.stop)
-            out[some] = np.diagonal(self.kernel.take(some).between(block, self.points.take(some).dense()))
+    def squared_norms_of(self, numbers: Vector) -> Vector:
+        """k(xᵢ, xᵢ) of the rows with these numbers, without the rest of these rows."""
+        out = np.empty(numbers.shape[0])
+        for part in slices(0, numbers.shape[0], min(DIAGONAL_ROWS, tile_points(self.points))):
+            some = numbers[part]
+            points = self.points.take(some).dense()
+            out[part] = np.diagonal(self.kernel.take(some).between(self.rows.take(some), points))
         return out
 
 

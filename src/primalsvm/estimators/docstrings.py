@@ -42,18 +42,20 @@ n_components : int or None, default=None
     Number of landmarks or Fourier features. None is 512, or the number of rows if there are fewer.
 loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"} or a loss object, default="hinge"
 solver : {"auto", "dual_ascent", "newton", "interior_point", "pegasos", "asset"} or a solver object, default="auto"
-    "auto" tries dual ascent, Newton and the interior-point method in turn, by estimated cost.
+    "auto" tries dual ascent, Newton and the interior-point method in turn, by estimated cost. An exact kernel machine
+    has "working_sets", which is "auto" there, and "pegasos".
 shrinking : bool, default=True
-    Whether the solver of exact machines leaves out rows that stay at a bound for a while. The solution is the same.
+    Whether the solver of an exact machine leaves out rows that stay at a bound for a while, where kernel columns are
+    not kept. The solution is the same.
 cache_size : float or None, default=None
-    Megabytes for kernel columns of an exact machine. None is 4 GB, or `memory` if that is less. Where fewer than 4,096
-    columns fit, none is kept.
+    Megabytes for kernel columns of an exact machine; with `n_jobs` of each of the pairs of classes that are solved at
+    once. None is 4 GB, or `memory` if that is less. Where fewer than 4,096 columns fit, none is kept.
 tol : float, default=1e-3
-    Relative duality gap at which to stop; with a kernel, that of the problem in the mapped features. Small problems are
-    solved to 1e-10.
+    Relative duality gap at which to stop; with features that approximate a kernel, that of the mapped problem. Small
+    problems are solved to 1e-10.
 max_iter : int or None, default=None
     Maximum number of epochs. None, or -1 as in scikit-learn, stops after 1,000 epochs or 1e11 operations (a minute or
-    two), whichever comes last.
+    two), whichever comes last; an exact kernel machine counts no operations and stops after 1,000 epochs.
 max_seconds : float or None, default=None
     Maximum number of seconds of solving.
 fit_intercept : bool, default=True

@@ -28,7 +28,7 @@ from primalsvm.estimators.encoders import Classes, Encoded
 from primalsvm.estimators.loading import Rows, check_arrays
 from primalsvm.estimators.parameters import memory_budget
 from primalsvm.estimators.transformers import exact_points
-from primalsvm.maps.kernels import Points, Precomputed, as_points
+from primalsvm.maps.kernels import Points, Precomputed, as_points, is_positive_definite
 from primalsvm.maps.nystroem import NystroemMap
 from primalsvm.objective import Objective, Objectives
 from primalsvm.solution import Certificate
@@ -59,6 +59,11 @@ def exact_certificates(
         if isinstance(encoded.decoder, Classes) and not np.array_equal(encoded.decoder.classes, classifier.classes_):
             raise ValueError(f"y has other classes than the machine, {classifier.classes_.tolist()}")
         kernel = feature_map.kernel
+        if not is_positive_definite(kernel):
+            raise ValueError(
+                f"kernel={classifier.kernel!r} is not positive definite: its own problem is not convex, and has no "
+                "certificate"
+            )
         kernel = Precomputed(np.arange(m)) if isinstance(kernel, Precomputed) else kernel
         points = exact_points(X, kernel)
         matrix = KernelMatrix(kernel, data.block, points, memory_budget(classifier), encoded.data.weights, threads)

@@ -129,7 +129,7 @@ class LinearFeatures:
 
 
 class KernelFeatures:
-    """Features that approximate a kernel, or with approximation="exact" the kernel matrix."""
+    """Features that approximate a kernel, or the kernel matrix itself, as `approximation` says."""
 
     reads_files = False
     scalable = False

@@ -14,7 +14,7 @@ Each loss states, once, everything that solvers need of it:
     degree, scaled(s)           of regression losses: ℓ(y, p) = s^degree ℓ_s(y/s, p/s) with ℓ_s = scaled(s), as
                                 regressors solve in units in which y is about 1 in size
     limits                      optional: the open interval of each parameter, {"gamma": (0.0, math.inf)}
-    quadratic_pieces(y)         optional: ℓ as a sum of `QuadraticPiece`s, for the interior-point method
+    quadratic_pieces(y)         optional: ℓ as a sum of `QuadraticPiece`s: interior-point method, working sets
 
 The methods use plain arithmetic only: the same text runs in Python (tests, tables) and, through the functions `value`,
 `slope`, … below, inside compiled kernels.

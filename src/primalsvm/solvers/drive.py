@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from primalsvm.data import Vector
 from primalsvm.objective import Evaluation
 from primalsvm.solution import Certificate, Solution, Status, Trace
 from primalsvm.solvers.protocol import JointSolver, ObjectiveSequence, Run
@@ -250,17 +251,18 @@ class _Run:
                     self._add(k, found[k])
                     self.solver.observe(self.objectives, self.state, k, found[k])
                 elif record.best is None:  # the problem has not been started
-                    self._add(k, self.objectives[k].evaluate_dual(self.objectives.data.zeros()))
+                    objective = self.objectives[k]
+                    self._add(k, objective.evaluate_dual(objective.data.zeros()))
                 if record.reached(self.target) and not (paced and status is None):
                     status = Status.CONVERGED
                 elif record.bound >= self.objectives.trivial_bound(k):
-                    self._add(k, Evaluation(np.zeros(self.objectives.data.shape[1]), 0.0, 0.0, record.bound))
+                    self._add(k, Evaluation(self._zero(k), 0.0, 0.0, record.bound))
                     status = Status.STALLED
                 ends[k] = status
         else:
             for k in chosen:
                 if self.state.members[k] is None:
-                    self._add(k, Evaluation(np.zeros(self.objectives.data.shape[1]), 0.0, np.nan, -np.inf))
+                    self._add(k, Evaluation(self._zero(k), 0.0, np.nan, -np.inf))
                 elif ends[k] is not None or k in new_epochs:
                     w, b = self.solver.iterate(self.objectives, self.state, k)
                     self._add(k, Evaluation(w, b, np.nan, -np.inf))
@@ -271,6 +273,10 @@ class _Run:
             elif status is not None and not paced and record.reached(stops.tol):
                 status = Status.CONVERGED
             record.status = status
+
+    def _zero(self, k: int) -> Vector:
+        """w = 0 of a problem, whose rows may be some of all."""
+        return np.zeros(self.objectives[k].data.shape[1])
 
     def _add(self, k: int, evaluation: Evaluation) -> None:
         error = np.nan

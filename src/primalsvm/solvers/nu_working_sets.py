@@ -12,7 +12,7 @@ The optimality conditions are those of Chang and Lin 2001. Columns in single pre
 s by kernel values in double precision for the rows whose β has changed since the last one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from primalsvm.data import Vector, inner
 from primalsvm.losses.base import QuadraticPiece
 from primalsvm.nu_problem import Levels, NuObjective
 from primalsvm.objective import Evaluation
+from primalsvm.options import check_integer
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.nu_smo import permuted, side_steps
 from primalsvm.solvers.protocol import Run, SolverState, Traits
@@ -32,12 +33,16 @@ from primalsvm.solvers.working_sets import (
     STEPS_PER_VARIABLE,
     WorkingSets,
     a_of,
+    check_finite,
     coefficients,
     largest,
     piece_gaps,
 )
 
 NO_LEVELS = Levels(0.0, 0.0)
+# The least size that a user may ask for: half of a set are rows of the last one, and an eighth new rows of each
+# direction of each side.
+LEAST_GIVEN = 8
 
 
 @dataclass
@@ -53,9 +58,9 @@ class NuState(SolverState):
     certify: bool
     levels: Levels = NO_LEVELS
     kept: Vector | None = None  # the last working set, the latest rows last
-    columns: Any = None  # of the kernel matrix; None: not made yet
+    columns: Any = field(default=None, init=False)  # of the kernel matrix; None: not made yet
     moved: bool = False  # whether the last working set has changed anything
-    idle: int = 0  # certificates in a row without a step between them
+    idle: int = 0  # working sets in a row that have changed nothing, each with a certificate after it
 
     def release(self) -> None:
         """Drop what can be computed again."""
@@ -79,6 +84,9 @@ class NuWorkingSets:
     cache_bytes: float | None = None
     name: ClassVar[str] = "nu_working_sets"
     traits: ClassVar[Traits] = Traits("passes", precise=True, intercepts=("free",))
+
+    def __post_init__(self) -> None:
+        check_integer("size", self.size, LEAST_GIVEN, none=True)
 
     def start(self, objective: NuObjective, run: Run, previous: Any = None) -> NuState:
         """On each side the first rows share ν/(2λ), as in LIBSVM."""
@@ -125,6 +133,7 @@ class NuWorkingSets:
                 state.columns.add(B[moved], change[moved], state.scores)
             state.steps += int(taken)
             state.epoch += n / m
+        state.idle = 0 if state.moved else state.idle + 1
         self._estimate(objective, state)
         return state
 
@@ -151,6 +160,7 @@ class NuWorkingSets:
         state.levels = Levels(positive.level, negative.level)
         slope = sign * (target - state.scores - np.where(sign > 0, positive.level, negative.level))
         gap = objective.lam * float(piece_gaps(slope, state.a, upper, quadratic).sum())
+        check_finite(state.dual + gap)
         trivial = state.dual >= objective.trivial_above
         estimate = 0.0 if trivial else relative_gap(state.dual + gap, state.dual)
         state.worth_evaluating = estimate <= READY * state.target or not state.moved
@@ -173,7 +183,6 @@ class NuWorkingSets:
         """Go on from the scores in double precision; end if no step was possible since the last ones."""
         state.exact_beta, state.exact_scores = evaluation.details
         state.scores, state.dual = state.exact_scores.copy(), evaluation.dual
-        state.idle = 0 if state.moved else state.idle + 1
         state.finished = state.idle >= 2
 
     def iterate(self, objective: NuObjective, state: NuState) -> tuple[Vector, float]:

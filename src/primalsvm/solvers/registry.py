@@ -6,6 +6,7 @@ state's parts have a line in `STATES`, so that checkpoints can hold them.
 
 from typing import Any
 
+from primalsvm.losses.base import QuadraticPiece
 from primalsvm.solvers.ascent import Shrinking, VisitedRows
 from primalsvm.solvers.asset import Asset
 from primalsvm.solvers.block_ascent import BlockAscent, BlockState
@@ -51,7 +52,7 @@ STATES: dict[str, type] = {
         *(DualState, BlockState, WorkingSet, VisitedRows, Shrinking),
         *(JointState, Group),
         *(NewtonState, RowState, Sample, Proximal, Curvature),
-        *(InteriorState, WorkingSetState),
+        *(InteriorState, WorkingSetState, QuadraticPiece),
         *(StochasticState, RunOptions, Sampler, Settings, Iterate, Tail, Bucket),
         *(CuttingState, Planes),
         *(SeveralState, SequenceState, StageProgress, Mark, LastStage),

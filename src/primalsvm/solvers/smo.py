@@ -94,11 +94,11 @@ def move(v, t, to_bound, sign, upper, a):  # type: ignore[no-untyped-def]  # com
 @kernel
 def close(v, sign, upper, a, closed_up, closed_down):  # type: ignore[no-untyped-def]  # compiled
     """Note by which variables β can grow and fall."""
-    rises, sinks = a[v] < upper[v], a[v] > 0
+    grows, falls = a[v] < upper[v], a[v] > 0
     if sign[v] < 0:
-        rises, sinks = sinks, rises
-    closed_up[v] = 0.0 if rises else -np.inf
-    closed_down[v] = 0.0 if sinks else np.inf
+        grows, falls = falls, grows
+    closed_up[v] = 0.0 if grows else -np.inf
+    closed_down[v] = 0.0 if falls else np.inf
 
 
 @kernel

@@ -7,14 +7,14 @@
         minimise over A_B by pair steps, with K_BB             (`smo`)
         s ← s + K_B Δβ_B at the active rows                    (`KernelColumns`: single precision, cached)
         D ← D + its change;   P − D = Σ cᵢ (ℓᵢ + ℓᵢ* + αᵢ (sᵢ + b)) / Σc over the active rows
-        shrink: rows at a bound, far from leaving it, are no longer active
+        shrink, where columns are not kept: rows at a bound, far from leaving it, are no longer active
 
 Joachims 1999 has working sets, the cache and shrinking; large sets filled by matrix products are ThunderSVM's (Wen et
 al. 2018). Columns in single precision only steer. A certificate updates s at all rows from the last certificate's, by
 kernel values in double precision for the rows whose β has changed; the run goes on from these.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from primalsvm.data import Vector, inner
 from primalsvm.losses.base import QuadraticPiece, pieces_of
 from primalsvm.objective import Evaluation, Objective
+from primalsvm.options import check_integer
 from primalsvm.solution import relative_gap
 from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.smo import pair_steps, single_steps
@@ -29,6 +30,8 @@ from primalsvm.solvers.smo import pair_steps, single_steps
 # Rows of a working set: one in so many, between these limits. With more, fewer columns are used in all; with fewer, the
 # steps on a set take less time.
 SET_SHARE, LEAST_SIZE, LARGEST_SIZE = 50, 1024, 4096
+# The least that a user may ask for: half of it are rows of the last set, and a quarter new rows of each direction.
+LEAST_GIVEN = 4
 # The steps on a set end when the violation has fallen to this share of that of all rows; where the set has all rows,
 # there is nothing else to do, so to a smaller one.
 INNER, INNER_OF_ALL = 0.1, 0.001
@@ -44,7 +47,7 @@ SHRINK_GAP = 0.3
 UNSHRINK = 0.1
 # Rows stay active if they are nearer to leaving their bound than this multiple of the violation.
 BAND = 0.3
-# Fewer active rows are worth a smaller cache if they are at most this share.
+# Rows become inactive only if at most this share stays active, as the points of those are copied.
 SHRINK = 0.7
 
 
@@ -61,12 +64,12 @@ class WorkingSetState(SolverState):
     pieces: QuadraticPiece  # of the variables
     b: float = 0.0
     kept: Vector | None = None  # the last working set, the latest rows last
-    columns: Any = None  # of the kernel matrix at the active rows; None: not made yet
+    columns: Any = field(default=None, init=False)  # of the kernel matrix at the active rows; None: not made yet
     estimate: float = np.inf  # of the relative gap, by the active rows
     full_estimate: float = np.inf  # when all rows were active last
     violation: float = np.inf
     moved: bool = True  # false if the last working set has changed nothing
-    idle: int = 0  # certificates in a row without a step between them
+    idle: int = 0  # working sets in a row that have changed nothing, each with a certificate after it
     certify: bool = True  # whether the driver evaluates; else the solver does, to know when to end
 
     def release(self) -> None:
@@ -85,7 +88,7 @@ class WorkingSets:
     ----------
     size : rows of a working set; None: one in 50, from 1,024 to 4,096
     cache_bytes : memory for kernel columns; None: 4 GB, or what the data set may use
-    shrinking : whether rows that stay at a bound are left out for a while
+    shrinking : whether rows that stay at a bound are left out for a while, where columns are not kept
     """
 
     size: int | None = None
@@ -93,6 +96,9 @@ class WorkingSets:
     shrinking: bool = True
     name: ClassVar[str] = "working_sets"
     traits: ClassVar[Traits] = Traits("passes", precise=True)
+
+    def __post_init__(self) -> None:
+        check_integer("size", self.size, LEAST_GIVEN, none=True)
 
     def size_for(self, m: int) -> int:
         """Rows of a working set, of m rows."""
@@ -176,11 +182,13 @@ class WorkingSets:
             state.steps += int(taken)
             state.epoch += n / m
             state.kept = B
+        state.idle = 0 if state.moved else state.idle + 1
         self._estimate(objective, state)
         if state.worth_evaluating and not state.certify:
             found = self.evaluate(objective, state)
             self.observe(objective, state, found)
-            state.finished |= relative_gap(found.primal, found.dual) <= state.target
+            solved = relative_gap(found.primal, found.dual) <= state.target
+            state.finished |= solved or found.dual >= objective.trivial_above
         return state
 
     def _intercepts(self, objective: Objective, state: WorkingSetState) -> "Intercepts":
@@ -192,9 +200,9 @@ class WorkingSets:
         F = sign * (target - quadratic * a) - state.scores[rows]
         if objective.intercept == "penalized":
             F -= coefficients(pieces, state.a).sum()
-        inside, rises = (a < upper), (a > 0)
-        up = np.where(np.where(sign > 0, inside, rises), F, -np.inf).max(axis=0)
-        down = np.where(np.where(sign > 0, rises, inside), F, np.inf).min(axis=0)
+        below_upper, above_zero = a < upper, a > 0
+        up = np.where(np.where(sign > 0, below_upper, above_zero), F, -np.inf).max(axis=0)
+        down = np.where(np.where(sign > 0, above_zero, below_upper), F, np.inf).min(axis=0)
         return Intercepts(F, up, down)
 
     def _choose(self, state: WorkingSetState, excess_up: Vector, excess_down: Vector) -> Vector:
@@ -234,29 +242,28 @@ class WorkingSets:
             state.b = float(0.5 * (high + low)) if np.isfinite(high + low) else float(low if np.isfinite(low) else high)
         elif objective.intercept == "penalized":
             state.b = float(coefficients(state.pieces, state.a).sum())
-        # each piece: max over a' of (F − b) growth, which is its loss minus what α has of it
         rows = state.active
         sign, _, upper, quadratic = (part[:, rows] for part in state.pieces)
         a = state.a[:, rows]
         slope = sign * (F.values - (state.b if objective.free else 0.0))  # of D in A
         gap = float(objective.lam * piece_gaps(slope, a, upper, quadratic).sum())
         primal = state.dual + gap
+        check_finite(primal)
         state.estimate = 0.0 if state.dual >= objective.trivial_above else relative_gap(primal, state.dual)
         all_active = rows.shape[0] == state.scores.shape[0]
         if all_active:
             state.full_estimate = state.estimate
         goal = READY * state.target if all_active else max(READY * state.target, UNSHRINK * state.full_estimate)
         state.worth_evaluating = state.estimate <= goal or not state.moved
-        far = state.worth_evaluating or state.estimate > SHRINK_GAP
-        if self.shrinking and not far and not state.columns.keeps:
+        shrinks = self.shrinking and not state.columns.keeps
+        if shrinks and state.estimate <= SHRINK_GAP and not state.worth_evaluating:
             self._shrink(state, F, state.b if objective.free else 0.0)
 
     def _shrink(self, state: WorkingSetState, F: "Intercepts", b: float) -> None:
         """Leave out the active rows whose F is far from making them move."""
         near = (F.up > b - BAND * state.violation) | (F.down < b + BAND * state.violation)
-        if np.count_nonzero(near) <= SHRINK * near.shape[0] and np.count_nonzero(near) > 2 * self.size_for(
-            near.shape[0]
-        ):
+        n = near.shape[0]
+        if 2 * self.size_for(n) < np.count_nonzero(near) <= SHRINK * n:
             places = np.flatnonzero(near)
             state.active = state.active[places]
             state.columns = state.columns.restrict(places)
@@ -281,7 +288,6 @@ class WorkingSets:
         state.scores, state.dual = evaluation.details.copy(), evaluation.dual
         if state.active.shape[0] < state.scores.shape[0]:
             state.active, state.columns = np.arange(state.scores.shape[0]), None
-        state.idle = 0 if state.moved else state.idle + 1
         state.finished = state.idle >= 2
 
     def iterate(self, objective: Objective, state: WorkingSetState) -> tuple[Vector, float]:
@@ -359,12 +365,24 @@ def a_of(values: Vector, rows: Vector) -> Vector:
 
 
 def balanced(objective: Objective, pieces: QuadraticPiece, a: Vector) -> Vector:
-    """A with Σ β = ν/λ: the variables on the heavier side are scaled down."""
+    """A with Σ β = ν/λ: the variables on the heavier side shrink; those of a one-class problem may have to grow."""
     positive, negative = (np.where(side, a, 0.0).sum() for side in (pieces.sign > 0, pieces.sign < 0))
     excess = positive - negative - objective.nu / objective.lam
     if excess > 0.0:
         return np.where(pieces.sign > 0, a * (1.0 - excess / positive), a)
-    return np.where(pieces.sign < 0, a * (1.0 + excess / negative), a) if excess < 0.0 and negative > 0.0 else a
+    if excess < 0.0 and negative > 0.0:
+        return np.where(pieces.sign < 0, a * (1.0 + excess / negative), a)
+    if excess < 0.0:
+        room = pieces.upper - a
+        grown: Vector = a + room * min(-excess / room.sum(), 1.0)
+        return grown
+    return a
+
+
+def check_finite(primal: float) -> None:
+    """Raise a ValueError if P is NaN or infinity, which a kernel matrix of numbers does not give."""
+    if not np.isfinite(primal):
+        raise ValueError("the kernel matrix has NaN or infinity, of many rows in single precision: scale the features")
 
 
 def largest(values: Vector, n: int) -> Vector:
