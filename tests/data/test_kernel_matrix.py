@@ -54,6 +54,11 @@ def test_rows_within_the_budget_are_computed_once(kept, computed):
     assert kernel.rows == computed
 
 
+def test_parts_share_the_memory():
+    with ThreadPool(2) as threads:
+        assert matrix(10 * ROW, threads)[1].restricted(np.arange(5)).nbytes_for_columns == 5 * ROW
+
+
 def test_scores_visit_the_support_vectors_alone():
     asked = []
 

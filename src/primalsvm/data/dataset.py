@@ -186,7 +186,10 @@ class Dataset(ABC):
         raise NotImplementedError(f"the rows of {type(self).__name__} cannot be taken one by one")
 
     def restricted(self, numbers: Vector) -> "Dataset":
-        """The rows with these numbers as a training set of their own: of a kernel matrix, their columns only."""
+        """The rows with these numbers as a training set of their own: of a kernel matrix, their columns only.
+
+        The threads share such sets, and each set has its share of the memory.
+        """
         return self.subset(numbers)
 
     def find(self, handle: Handle) -> Vector:

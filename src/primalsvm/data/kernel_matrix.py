@@ -106,8 +106,8 @@ class KernelMatrix(Computed):
 
     def restricted(self, numbers: Vector) -> "KernelMatrix":
         found = KernelMatrix(
-            self.kernel.take(numbers), self.rows.take(numbers), self.points.take(numbers), self.budget,
-            self.weights.take(numbers), self.threads,
+            self.kernel.take(numbers), self.rows.take(numbers), self.points.take(numbers),
+            self.budget / self.threads.size, self.weights.take(numbers), self.threads,
         )  # fmt: skip
         whole = self.whole
         if whole is not None:
