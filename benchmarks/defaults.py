@@ -72,7 +72,7 @@ ABOUT = (
     f"{', '.join(f'{tol:g}' for tol in TOLERANCES)} until our P, at its w with the best intercept for it, is within "
     f"{TOL:g} of our best lower bound. It gets {PEER_PATIENCE:g} × the seconds of the defaults (at least "
     f"{LEAST_SECONDS:g} s, at most {PEER_SECONDS:g} s or the defaults' own). What ends above `tol` has no time, but "
-    "its gap in brackets.\n\n"
+    "its gap in brackets. Estimators with a kernel have `approximation='nystroem'` here.\n\n"
     "Kernels are compiled before. Contestants in turn, medians of three; those that take more than "
     f"{REPEATED:g} × as long as the defaults, and all where these take more than {LONG:g} s, are not repeated."
 )
@@ -92,11 +92,16 @@ class Task(NamedTuple):
         return "nu" if "OneClass" in self.estimator else "C"
 
     @property
+    def with_kernel(self) -> bool:
+        """Whether the estimator has a kernel; its features are Nyström's, as exact machines have one solver only."""
+        return self.estimator in ("SVC", "SVR", "OneClassSVM")
+
+    @property
     def solvers(self) -> tuple[str, ...]:
         """Our solvers that can be tried alone."""
         m, d = self.X.shape
         names = RANKERS if self.estimator == "LinearRanker" else SOLVERS
-        heavy = 0.0 if self.estimator in ("SVC", "SVR", "OneClassSVM") else float(m) * d * min(m, d)
+        heavy = 0.0 if self.with_kernel else float(m) * d * min(m, d)
         return tuple(name for name in names if heavy <= HEAVY.get(name, math.inf))
 
     @property
@@ -147,7 +152,8 @@ def fit(task: Task, value: float, solver: str = "auto", seconds: float = LONGEST
     import primalsvm
 
     make = getattr(primalsvm, task.estimator)
-    model = make(**{task.parameter: value}, solver=solver, max_seconds=seconds, random_state=0)
+    given = {"approximation": "nystroem"} if task.with_kernel else {}
+    model = make(**{task.parameter: value}, **given, solver=solver, max_seconds=seconds, random_state=0)
     more: dict[str, Any] = {}
     y = task.y
     if task.estimator == "LinearRanker":
