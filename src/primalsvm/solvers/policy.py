@@ -39,6 +39,9 @@ TRIAL_SWEEPS = 2.0
 # The first mark comes after this share of the next solver's expected operations, if that is later. (105 classes of text
 # at C = 100: after three sweeps P still rises, and half of the forecasts were 10⁴ times too long.)
 TRIAL_OF_NEXT = 0.03
+# … or after this share of the interior-point method's, whose number of steps varies more. (One of 105 classes of text
+# at C = 10⁴ takes it 20 steps, twice as many as expected and ten times as long as dual ascent.)
+TRIAL_OF_INTERIOR = 0.1
 # A trial of dual ascent may cost this share of the operations that the next solver is expected to take.
 TRIAL_SHARE = 0.15
 # Dual ascent goes on while its forecast is below this multiple of what the next solver is expected to take.
@@ -100,16 +103,21 @@ def default_sequence(size: Size, loss: Loss, *, mapped: bool = False) -> SolverS
     fits_interior = hasattr(loss, "quadratic_pieces") and min(size.m, size.d) < LARGEST_FACTOR
     interior = costs.interior_point(size) if fits_interior else math.inf
     trial = TRIAL_SWEEPS * costs.sweep(size)
-    stages = []
     small = size.m * size.d < SMALL_PROBLEM
-    if trial <= TRIAL_SHARE * min(newton, interior) and not mapped and not small:
-        budget = ASCENT_BUDGET * min(newton, interior)
-        stages.append(Stage(DualAscent(), budget, max(trial, TRIAL_OF_NEXT * budget)))
+    stages = []
     if newton <= NEWTON_THRESHOLD * interior:
         stages.append(Stage(Newton(), NEWTON_BUDGET * interior))
     if math.isfinite(interior):
         stages.append(Stage(InteriorPoint()))
+    if trial <= TRIAL_SHARE * min(newton, interior) and not mapped and not small:
+        budget = ASCENT_BUDGET * min(newton, interior)
+        stages.insert(0, Stage(DualAscent(), budget, max(trial, trial_of(stages[0].solver) * budget)))
     return SolverSequence(tuple(stages))
+
+
+def trial_of(following: Any) -> float:
+    """The share of the operations of the following solver after which the first mark comes."""
+    return TRIAL_OF_INTERIOR if following.name == InteriorPoint.name else TRIAL_OF_NEXT
 
 
 def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
@@ -126,8 +134,9 @@ def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
     first = solver.stages[0]
     if first.solver.name != DualAscent.name and size.m * size.d < SMALL_PROBLEM:
         return solver
-    least = TRIAL_OF_NEXT * first.budget if first.solver.name == DualAscent.name else 0.0
-    return SolverSequence((Stage(JointAscent(), first.budget, max(trial, least)), *solver.stages))
+    if first.solver.name == DualAscent.name:
+        trial = max(trial, trial_of(solver.stages[1].solver) * first.budget)
+    return SolverSequence((Stage(JointAscent(), first.budget, trial), *solver.stages))
 
 
 def choose_mapped(solver: Any, m: int, d: int, problem: Problem, count: int, jointly: bool) -> JointSolver:
