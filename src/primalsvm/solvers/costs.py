@@ -39,9 +39,9 @@ NEWTON_STEPS = 25
 SAMPLE_ROWS, SAMPLE_ENTRIES, SAMPLE_SHARE, STEPS_AFTER_SAMPLES = 10, 2**20, 0.25, 8
 # A Newton step makes three passes: scores of the direction, the line search, the gradient.
 NEWTON_PASSES = 3
-# The interior-point method is expected to take this many steps (measured: 6 to 40); with one equation a row, as such
-# rows are mostly separable, fewer (measured: 5 to 16).
-INTERIOR_STEPS, INTERIOR_ROW_STEPS = 25, 10
+# The interior-point method is expected to take this many steps (measured: 6 to 40); with one equation for each of at
+# most this many rows, as such rows are mostly separable, fewer (measured: 5 to 16; 20 with 6,412 rows of text).
+INTERIOR_STEPS, INTERIOR_ROW_STEPS, FEW_ROWS = 25, 10, 2048
 # Passes of an interior-point step: right-hand sides, scores, and a conjugate-gradient step for each of two directions;
 # with one equation a row, w and its scores.
 INTERIOR_PASSES, INTERIOR_ROW_PASSES = 10, 2
@@ -132,7 +132,8 @@ def interior_step(size: Size) -> float:
 def interior_point(size: Size) -> float:
     """Expected operations of the interior-point method."""
     if prefers_rows(size):
-        return products_of_rows(size) + INTERIOR_ROW_STEPS * interior_step(size)
+        steps = INTERIOR_ROW_STEPS if size.m <= FEW_ROWS else INTERIOR_STEPS
+        return products_of_rows(size) + steps * interior_step(size)
     return INTERIOR_STEPS * interior_step(size)
 
 
