@@ -14,7 +14,7 @@ help:
 	@echo "make lint        ruff, mypy --strict, the import rules"
 	@echo "make bench       measure against other libraries; writes docs/benchmarks.md"
 	@echo "make benchopt    the same contestants under benchopt: curves, in benchmarks/linear_svm/outputs"
-	@echo "make experiments measure what the papers claim; writes docs/results; up to 95 minutes, goes on where it was stopped"
+	@echo "make experiments measure what the papers claim; writes docs/results; up to 100 minutes, goes on where it was stopped"
 	@echo "make examples    run the examples; their pictures are in examples/output"
 	@echo "make format      let ruff rewrite the sources"
 	@echo "make clean       remove .venv, caches and demo.png"
