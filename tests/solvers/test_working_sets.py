@@ -27,7 +27,7 @@ from primalsvm.solvers.interior_point import InteriorPoint
 from primalsvm.solvers.nu_working_sets import NuWorkingSets
 from primalsvm.solvers.protocol import Run
 from primalsvm.solvers.several import Several, Single
-from primalsvm.solvers.smo import pair_steps
+from primalsvm.solvers.smo import pair_steps, single_steps
 from primalsvm.solvers.stops import Stops
 from primalsvm.solvers.working_sets import WorkingSets
 
@@ -240,3 +240,34 @@ def test_pair_steps_are_those_of_the_paper(upper):
     again = np.zeros(60)
     assert pair_steps(K, rows, sign, np.zeros(60), bound, again, sign.copy(), 1e-6, 10_000) == taken
     np.testing.assert_array_equal(again, a)
+
+
+def plain_single_steps(K, sign, quadratic, upper, a, F, least, most):
+    """`single_steps` by its docstring."""
+    a, F = a.copy(), F.copy()
+    for step in range(most):
+        grows, falls = np.where(sign > 0, a < upper, a > 0), np.where(sign > 0, a > 0, a < upper)
+        moves = ((F > 0) & grows) | ((F < 0) & falls)
+        if not moves.any() or np.abs(F[moves]).max() <= least:
+            return a, F, step
+        curvature = np.diag(K) + quadratic
+        i = int(np.argmax(np.where(moves, F**2 / curvature, -1.0)))
+        before = a[i]
+        a[i] = np.clip(before + sign[i] * F[i] / curvature[i], 0.0, upper[i])
+        t = sign[i] * (a[i] - before)
+        F[i] -= quadratic[i] * t
+        F -= t * K[i]
+    return a, F, most
+
+
+@pytest.mark.parametrize("upper", [0.5, 1e3])
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+def test_single_steps_are_those_of_coordinate_ascent(upper, curvature):
+    K = Gaussian(0.2).between(as_block(X[:60]), as_points(X[:60])) + 1.0
+    sign, bound, quadratic = SIGNS[:60], np.full(60, upper), np.full(60, curvature)
+    a, F = np.zeros(60), sign.copy()
+    expected_a, expected_F, steps = plain_single_steps(K, sign, quadratic, bound, a, F, 1e-5, 20_000)
+    taken = single_steps(K, None, sign, quadratic, bound, a, F, 1e-5, 20_000)
+    assert taken < 20_000 and abs(taken - steps) <= 0.05 * steps  # rounding may swap equal gains
+    np.testing.assert_allclose(a, expected_a, atol=1e-3 * upper)
+    np.testing.assert_allclose(F, expected_F, atol=1e-3)
