@@ -45,7 +45,7 @@ from primalsvm.solvers.working_sets import WorkingSets
 from primalsvm.sources.reader import out_of_core
 
 VECTORS = 3  # of the size of w in double precision: no solver keeps fewer (measured: 3 to 9)
-ROW_VECTORS = 30  # of m numbers that an exact machine needs, besides points in double and single precision
+ROW_VECTORS = 50  # of m numbers that an exact machine needs besides points (measured: 49)
 IN_DOUBLE = 2**22  # entries m·s up to which features are kept in double precision, at no measurable cost
 # "auto" uses the kernel matrix itself up to this many operations (`costs`), about a minute.
 EXACT_OPERATIONS = 5e10
