@@ -32,7 +32,7 @@ from primalsvm.data import Dataset, Handle, Vector, Weights, inner
 from primalsvm.intercepts import best_intercept, reduce_locally
 from primalsvm.losses import EpsilonInsensitive, Hinge, Loss, OneSided
 from primalsvm.losses.base import QuadraticPiece, pieces_of
-from primalsvm.objective import TRIVIAL, Evaluation, Intercept
+from primalsvm.objective import TRIVIAL, Evaluation, Intercept, ProblemOnRows
 from primalsvm.options import check_share
 
 # Σc of a class may fall short of ν Σc/2 by this share, as sums are rounded.
@@ -117,7 +117,7 @@ def check_feasible(nu: float, first: float, second: float) -> None:
 
 
 @dataclass(frozen=True)
-class NuObjective:
+class NuObjective(ProblemOnRows):
     """P and D of one ν-problem on the rows of a kernel matrix; made by `NuProblem.on`.
 
     Parameters
@@ -132,31 +132,6 @@ class NuObjective:
     data: Dataset
     y: Handle
     trivial_above: float = math.inf
-
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self.problem.loss
-
-    @property
-    def lam(self) -> float:
-        """λ."""
-        return self.problem.lam
-
-    @property
-    def nu(self) -> float:
-        """ν."""
-        return self.problem.nu
-
-    @property
-    def intercept(self) -> Intercept:
-        """The kind of intercept: free."""
-        return self.problem.intercept
-
-    @property
-    def total(self) -> float:
-        """Σc."""
-        return self.data.total_weight
 
     @property
     def variables(self) -> QuadraticPiece:

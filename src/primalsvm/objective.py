@@ -15,7 +15,7 @@ Scores, targets and α are handles of that data set (`primalsvm.data`). One eval
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -129,22 +129,24 @@ class Problem:
         return self.lam / 2 * (square + (b * b if self.intercept == "penalized" else 0.0)) + self.nu * b
 
 
-@dataclass(frozen=True)
-class Objective:
-    """P and D of one problem on the rows of a data set; made by `Problem.on`.
+class Definition(Protocol):
+    """The definition of a problem, of whatever form."""
 
-    Parameters
-    ----------
-    problem : the definition
-    data : the rows with their weights
-    y : handle of the targets
-    bounds : of w* and b*
-    """
+    @property
+    def loss(self) -> Loss: ...
+    @property
+    def lam(self) -> float: ...
+    @property
+    def intercept(self) -> Intercept: ...
+    @property
+    def nu(self) -> float: ...
 
-    problem: Problem
+
+class ProblemOnRows:
+    """What the objectives of all problems have: a definition, and the rows that it is for."""
+
+    problem: Definition
     data: Dataset
-    y: Handle
-    bounds: Bounds = SIGNS
 
     @property
     def loss(self) -> Loss:
@@ -168,13 +170,31 @@ class Objective:
 
     @property
     def nu(self) -> float:
-        """ν of the one-class problem; else 0."""
+        """ν; 0 in a problem without it."""
         return self.problem.nu
 
     @property
     def total(self) -> float:
         """Σc."""
         return self.data.total_weight
+
+
+@dataclass(frozen=True)
+class Objective(ProblemOnRows):
+    """P and D of one problem on the rows of a data set; made by `Problem.on`.
+
+    Parameters
+    ----------
+    problem : the definition
+    data : the rows with their weights
+    y : handle of the targets
+    bounds : of w* and b*
+    """
+
+    problem: Problem
+    data: Dataset
+    y: Handle
+    bounds: Bounds = SIGNS
 
     @property
     def radius(self) -> float:

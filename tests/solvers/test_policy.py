@@ -10,6 +10,7 @@ from primalsvm.solvers import costs, stops
 from primalsvm.solvers.block_ascent import BlockAscent
 from primalsvm.solvers.costs import LARGEST_FACTOR, Size
 from primalsvm.solvers.policy import choose, choose_mapped, choose_out_of_core, default_sequence
+from primalsvm.solvers.sequence import SolverSequence, Stage
 from primalsvm.solvers.several import Several
 from primalsvm.solvers.stops import Stops
 from tests.helpers import objective, solution_of
@@ -141,3 +142,9 @@ def test_costs_grow_with_the_size():
     for cost in (costs.sweep, costs.newton, costs.interior_point, costs.squares, costs.one_pass):
         assert 0.0 < cost(small) < cost(large)
     assert costs.prefers_rows(dense(100, 5_000)) and not costs.prefers_rows(dense(5_000, 100))
+
+
+def test_a_sequence_of_one_stage_begins_with_joint_sweeps():
+    alone = SolverSequence((Stage(DualAscent(), 1e7, 1e6),))
+    found = choose(alone, Size(5_000, 200, 1_000_000, False), Hinge(), count=3, jointly=True)
+    assert [stage.solver.name for stage in found.stages] == [DualAscent.name, DualAscent.name]

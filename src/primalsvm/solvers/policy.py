@@ -134,7 +134,7 @@ def with_joint_stage(solver: Any, size: Size, count: int) -> Any:
     first = solver.stages[0]
     if first.solver.name != DualAscent.name and size.m * size.d < SMALL_PROBLEM:
         return solver
-    if first.solver.name == DualAscent.name:
+    if first.solver.name == DualAscent.name and len(solver.stages) > 1:
         trial = max(trial, trial_of(solver.stages[1].solver) * first.budget)
     return SolverSequence((Stage(JointAscent(), first.budget, trial), *solver.stages))
 
