@@ -26,17 +26,18 @@ from primalsvm.solution import relative_gap
 from primalsvm.solvers.nu_smo import permuted, side_steps
 from primalsvm.solvers.protocol import Run, SolverState, Traits
 from primalsvm.solvers.working_sets import (
-    CACHE_BYTES,
     INNER,
     INNER_OF_ALL,
     READY,
     STEPS_PER_VARIABLE,
-    WorkingSets,
     a_of,
     check_finite,
     coefficients,
+    columns_of,
     largest,
     piece_gaps,
+    set_size,
+    updated_scores,
 )
 
 NO_LEVELS = Levels(0.0, 0.0)
@@ -108,8 +109,7 @@ class NuWorkingSets:
         data, pieces = objective.data, state.pieces
         m = data.shape[0]
         if state.columns is None:
-            budget = min(CACHE_BYTES, data.nbytes_for_columns) if self.cache_bytes is None else self.cache_bytes
-            state.columns = data.kernel_columns(np.arange(m), budget)
+            state.columns = columns_of(data, np.arange(m), self.cache_bytes)
         sides = sides_of(state)
         violation = max(side.violation for side in sides)
         state.kept, state.moved = self._choose(state, sides, violation), False
@@ -142,7 +142,7 @@ class NuWorkingSets:
         m = state.scores.shape[0]
         if not violation > 0.0:
             return np.zeros(0, np.int64)
-        size = WorkingSets(self.size).size_for(m)
+        size = set_size(self.size, m)
         if m <= size:
             return np.arange(m)
         kept = np.zeros(0, np.int64) if state.kept is None else state.kept[-(size // 2) :]
@@ -169,11 +169,7 @@ class NuWorkingSets:
     def evaluate(self, objective: NuObjective, state: NuState) -> Evaluation:
         """P and D; s is updated in double precision for the rows whose β has changed since the last certificate."""
         beta = coefficients(state.pieces, state.a)
-        change = beta - state.exact_beta
-        if np.count_nonzero(change) < np.count_nonzero(beta):
-            scores = state.exact_scores + objective.data.scores(change)
-        else:
-            scores = objective.data.scores(beta)
+        scores = updated_scores(objective.data, beta, state.exact_beta, state.exact_scores)
         dual = objective.dual_value(beta, scores)
         levels = NO_LEVELS if dual >= objective.trivial_above else objective.best_levels(scores)
         w, scores_of_w, b = objective.point(beta, scores, levels)

@@ -100,10 +100,6 @@ class WorkingSets:
     def __post_init__(self) -> None:
         check_integer("size", self.size, LEAST_GIVEN, none=True)
 
-    def size_for(self, m: int) -> int:
-        """Rows of a working set, of m rows."""
-        return min(max(m // SET_SHARE, LEAST_SIZE), LARGEST_SIZE) if self.size is None else self.size
-
     def start(self, objective: Objective, run: Run, previous: Any = None) -> WorkingSetState:
         """A = 0, or that of a previous state of as many rows; in the one-class problem the first rows share ν/λ."""
         data = objective.data
@@ -139,9 +135,7 @@ class WorkingSets:
     def _open_columns(self, objective: Objective, state: WorkingSetState) -> None:
         """Columns at the active rows, if there are none yet."""
         if state.columns is None:
-            data = objective.data
-            budget = min(CACHE_BYTES, data.nbytes_for_columns) if self.cache_bytes is None else self.cache_bytes
-            state.columns = data.kernel_columns(state.active, budget)
+            state.columns = columns_of(objective.data, state.active, self.cache_bytes)
 
     def advance(self, objective: Objective, state: WorkingSetState) -> WorkingSetState:
         """One working set."""
@@ -208,7 +202,7 @@ class WorkingSets:
     def _choose(self, state: WorkingSetState, excess_up: Vector, excess_down: Vector) -> Vector:
         """The next working set, as places among the active rows; empty if no pair of rows violates optimality."""
         n = excess_up.shape[0]
-        size = self.size_for(state.scores.shape[0])
+        size = set_size(self.size, state.scores.shape[0])
         if n <= size:
             return np.arange(n) if state.violation > 0.0 else np.zeros(0, np.int64)
         kept = np.zeros(0, np.int64)
@@ -263,7 +257,7 @@ class WorkingSets:
         """Leave out the active rows whose F is far from making them move."""
         near = (F.up > b - BAND * state.violation) | (F.down < b + BAND * state.violation)
         n = near.shape[0]
-        if 2 * self.size_for(n) < np.count_nonzero(near) <= SHRINK * n:
+        if 2 * set_size(self.size, n) < np.count_nonzero(near) <= SHRINK * n:
             places = np.flatnonzero(near)
             state.active = state.active[places]
             state.columns = state.columns.restrict(places)
@@ -272,11 +266,7 @@ class WorkingSets:
         """P and D; s is updated in double precision for the rows whose β has changed since the last certificate."""
         pieces = state.pieces
         beta = coefficients(pieces, state.a)
-        change = beta - state.exact_beta
-        if np.count_nonzero(change) < np.count_nonzero(beta):
-            scores = state.exact_scores + objective.data.scores(change)
-        else:
-            scores = objective.data.scores(beta)
+        scores = updated_scores(objective.data, beta, state.exact_beta, state.exact_scores)
         b = objective.best_intercept(scores, state.b) if objective.free else state.b
         primal = objective.value_at(scores, beta, b)
         dual = dual_value(objective, pieces, state.a, beta, scores)
@@ -302,6 +292,27 @@ class Intercepts:
     values: Vector  # of each piece
     up: Vector  # the largest F of a row's variables by which β can grow; −inf: none
     down: Vector  # the smallest F of those by which it can fall; inf: none
+
+
+def set_size(size: int | None, m: int) -> int:
+    """Rows of a working set, of m rows; None is the default."""
+    return min(max(m // SET_SHARE, LEAST_SIZE), LARGEST_SIZE) if size is None else size
+
+
+def columns_of(data: Any, active: Vector, cache_bytes: float | None) -> Any:
+    """Kernel columns at the active rows, within the memory for them."""
+    return data.kernel_columns(
+        active, min(CACHE_BYTES, data.nbytes_for_columns) if cache_bytes is None else cache_bytes
+    )
+
+
+def updated_scores(data: Any, beta: Vector, before: Vector, scores: Vector) -> Vector:
+    """Kβ in double precision, given K β `before`: only rows whose β has changed are visited, if these are fewer."""
+    change = beta - before
+    found: Vector = (
+        data.scores(beta) if np.count_nonzero(change) >= np.count_nonzero(beta) else scores + data.scores(change)
+    )
+    return found
 
 
 def state_at(objective: Objective, alpha: Vector) -> WorkingSetState:
